@@ -1,7 +1,7 @@
 extension Redaction {
     /// Returns the value of a header field without secrets. The scheme of a credential, such as `Bearer`, and the
     /// harmless parts of a URL remain visible.
-    package func value(of field: HeaderField) -> String {
+    public func value(of field: HeaderField) -> String {
         guard field.isSecret && !isNone || hides(field.name) else { return reference(field.value) }
         let words = field.value.split(separator: " ", maxSplits: 1)
         guard field.name.lowercased().hasSuffix("authorization"), words.count == 2,
@@ -76,7 +76,7 @@ extension Redaction {
 
     /// Returns a URL without its fragment and without secrets. User and password need not be hidden, because they are
     /// never part of a URL's text.
-    package func url(_ url: RequestURL) -> String {
+    public func url(_ url: RequestURL) -> String {
         guard let query = url.query else { return path(of: url) }
         return path(of: url) + "?" + hiding(url.secretItems).form(query)
     }

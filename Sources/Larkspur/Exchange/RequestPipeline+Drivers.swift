@@ -20,7 +20,7 @@ extension RequestPipeline {
                 guard case .wait(let request, let plan, _) = next else { return runInTask(next) }
                 // The task is opened before the hop, so that user code after the hop gets the caller's task-local
                 // values.
-                guard core.receiver == nil, !plan.callsUserAfterHop else {
+                guard core.receiver == nil, !plan.callsUserAfterHop, !mustWaitForMonitors(plan) else {
                     return core.keep(Task.immediate { await run(next) })
                 }
                 if case .unwind = core.beginHop(request, for: session, .nobody) { core.unwind() }
@@ -106,7 +106,10 @@ extension RequestPipeline {
         case .now(let step): try self.next(step)
         case .later(let work): try await work()
         case .wait(let request, let plan, let loop):
-            .now(.judge(try await core.perform(request, plan, for: session), loop))
+            .now(
+                .judge(
+                    try await core.perform(
+                        request, plan, for: session, in: mustWaitForMonitors(plan) ? turn(plan) : nil), loop))
         case .listen, .done: next
         }
     }

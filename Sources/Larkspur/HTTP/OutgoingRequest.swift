@@ -256,8 +256,8 @@ extension OutgoingRequest {
     }
 
     /// Returns the given redaction rules, extended with the names of this request's own secret fields and query items.
-    /// The result applies to descriptions of the request and of its response.
-    func redaction(_ rules: Redaction) -> Redaction {
+    /// The result applies to the request and to its response, in logs and in recordings.
+    public func redaction(extending rules: Redaction) -> Redaction {
         let marked = headers.filter(\.isSecret).map(\.name)
         return rules.hiding(options.confidentialHeaders + options.confidentialQueryItems + marked)
     }

@@ -5,10 +5,33 @@
 /// Swift tasks or while it holds a lock. A slow monitor delays neither requests nor other monitors.
 ///
 /// A monitor misses each request that starts while 8,192 or more events wait for the monitor. The monitor receives no
-/// event of such a request, and learns the number of missed requests by ``didMiss(_:)``.
+/// event of such a request, and learns the number of missed requests by ``didMiss(_:)``. A monitor that must not miss
+/// requests, such as a recorder, sets ``delaysRequests``.
 public protocol EventMonitor: Sendable {
     /// Called with each event of a request.
     func request(_ request: any Request, did event: RequestEvent)
+
+    /// Whether requests wait for the monitor, so that it misses none of them. False by default. The session reads this
+    /// property once.
+    ///
+    /// If true, each hop of a request begins only while there is room in the monitor's queue: fewer than 8,192 events
+    /// and less than 8 MiB of copied bodies wait. A cancel or a timeout ends this wait. Hops in flight do not wait, so
+    /// their events can exceed these numbers. While the queue is full, it drops events whose number has no limit (those
+    /// of WebSockets, `suspend`, `resume`, copied bodies), and the monitor learns their number by ``didDrop(_:)``.
+    ///
+    /// The requests of the session are then as slow as the monitor, and a monitor that never returns holds up all of
+    /// them. A request that the monitor itself makes while it is called does not wait for the monitor, also if a `Task`
+    /// of the monitor makes the request. A request that it makes in a detached task or on a dispatch queue does wait:
+    /// the monitor must not block until such a request has ended.
+    var delaysRequests: Bool { get }
+
+    /// The maximum number of bytes of each body that the monitor receives in events ``RequestEvent/copyBody(_:)``. The
+    /// default, 0, means that it receives no such events. The session reads this property once.
+    var bodyLimit: Int { get }
+
+    /// Called with the number of events that were dropped because the monitor was too slow: copied parts of bodies and,
+    /// if the monitor delays requests, other events whose number has no limit. Does nothing by default.
+    func didDrop(_ events: Int)
 
     /// Called with the number of requests that the monitor missed because it was too slow. Does nothing by default.
     func didMiss(_ requests: Int)
@@ -19,6 +42,9 @@ public protocol EventMonitor: Sendable {
 }
 
 extension EventMonitor {
+    public var delaysRequests: Bool { false }
+    public var bodyLimit: Int { 0 }
+    public func didDrop(_ events: Int) {}
     public func didMiss(_ requests: Int) {}
     public func sessionDidInvalidate(_ error: (any Error)?) {}
 }
@@ -30,10 +56,10 @@ extension EventMonitor {
 ///       create, or failCreation                    of an attempt
 ///         beginHop
 ///           awaitAdmission, admit                  if a limit makes the hop wait
-///           sendBody… rewindBody
+///           sendBody… rewindBody                 and copyBody…, for monitors with a bodyLimit
 ///           receiveInformation…                    the heads of interim responses
 ///           cache                                if the session has a cache
-///           receiveHead receiveBody… continueFile
+///           receiveHead receiveBody… continueFile  and copyBody…, likewise
 ///           receiveTrailers                        the fields after the body
 ///           gatherMetrics                          the durations of the hop's phases
 ///         endHop
@@ -82,6 +108,8 @@ public enum RequestEvent: Sendable {
     /// A part of the response's body was received, with its number of bytes. If the monitor's queue is full, several
     /// such events are merged into one event with the sum of the bytes.
     case receiveBody(Int)
+    /// Bytes of a body. Only monitors with an ``EventMonitor/bodyLimit`` receive this event.
+    case copyBody(BodyPart)
     /// The fields that follow the response's body were received.
     case receiveTrailers(HTTPHeaders)
     /// The server sends only the rest of a file, because the given number of bytes is already on disk.

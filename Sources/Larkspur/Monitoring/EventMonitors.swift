@@ -21,7 +21,23 @@ public struct CompositeEventMonitor: EventMonitor {
     public init(_ monitors: [any EventMonitor]) { self.monitors = monitors }
 
     public func request(_ request: any Request, did event: RequestEvent) {
-        for monitor in monitors { monitor.request(request, did: event) }
+        for monitor in monitors {
+            guard case .copyBody(let part) = event else {
+                monitor.request(request, did: event)
+                continue
+            }
+            if let part = part.cut(to: monitor.bodyLimit) { monitor.request(request, did: .copyBody(part)) }
+        }
+    }
+
+    /// Whether one of the monitors delays requests.
+    public var delaysRequests: Bool { monitors.contains(where: \.delaysRequests) }
+
+    /// The largest limit of the monitors. Each monitor receives bodies up to its own limit.
+    public var bodyLimit: Int { monitors.map(\.bodyLimit).max() ?? 0 }
+
+    public func didDrop(_ events: Int) {
+        for monitor in monitors { monitor.didDrop(events) }
     }
 
     public func didMiss(_ requests: Int) {

@@ -7,10 +7,21 @@ struct EventQueue {
     }
 
     static let limit = 8_192
+    /// The maximum size in bytes of the parts of bodies that wait. From half of this size on, the queue has no room for
+    /// the events of another hop. The other half is for hops in flight.
+    static let byteLimit = 16 << 20
+    /// The memory of an entry beside its bytes. It counts, so that many small parts cannot fill the memory.
+    private static let entrySize = 256
 
     private(set) var entries: [Entry] = []
     /// The number of refused requests since the last ``take()``.
     private(set) var missed = 0
+    /// The number of dropped events since the last ``take()``.
+    private(set) var dropped = 0
+    /// The size of the parts of bodies in `entries`.
+    private var bytes = 0
+    /// Whether events of all requests are accepted, because requests wait until the queue has room.
+    private let acceptsAll: Bool
     /// The unfinished requests whose events are accepted.
     private var admitted: Set<RequestID>
     /// The unfinished requests whose events are refused.
@@ -21,22 +32,37 @@ struct EventQueue {
 
     /// Creates a queue.
     ///
-    /// - Parameter request: A request whose events are accepted even if the queue is full.
-    init(admitting request: RequestID? = nil) {
+    /// - Parameters:
+    ///   - request: A request whose events are accepted even if the queue is full.
+    ///   - acceptsAll: Whether the events of all requests are accepted. The queue then drops only events whose number
+    ///     the hops in flight do not limit.
+    init(admitting request: RequestID? = nil, acceptsAll: Bool = false) {
         admitted = request.map { [$0] } ?? []
+        self.acceptsAll = acceptsAll
     }
+
+    /// Whether another hop may begin, if hops wait for the queue.
+    var hasRoom: Bool { entries.count < Self.limit && bytes < Self.byteLimit / 2 }
 
     mutating func post(_ event: RequestEvent, from request: any Request) {
         let id = request.id
-        guard admits(event, of: id) else { return }
-        if entries.count >= Self.limit, joins(event, of: id) { return }
+        guard acceptsAll || admits(event, of: id) else { return }
+        if case .copyBody(let part) = event {
+            let size = part.bytes.count + Self.entrySize
+            guard bytes + size <= Self.byteLimit else { return dropped += 1 }
+            bytes += size
+        } else if entries.count >= Self.limit {
+            if joins(event, of: id) { return }
+            if acceptsAll, event.isUnlimited { return dropped += 1 }
+        }
         entries.append(Entry(request: request, event: event))
     }
 
-    /// Removes and returns all waiting events, and the number of requests refused since the last call.
-    mutating func take() -> (entries: [Entry], missed: Int) {
-        defer { (entries, missed, bodies) = ([], 0, [:]) }
-        return (entries, missed)
+    /// Removes and returns all waiting events, and the numbers of requests refused and of events dropped since the last
+    /// call.
+    mutating func take() -> (entries: [Entry], missed: Int, dropped: Int) {
+        defer { (entries, missed, dropped, bytes, bodies) = ([], 0, 0, 0, [:]) }
+        return (entries, missed, dropped)
     }
 
     private mutating func admits(_ event: RequestEvent, of id: RequestID) -> Bool {
@@ -79,5 +105,15 @@ struct EventQueue {
             return false
         }
         return true
+    }
+}
+
+extension RequestEvent {
+    /// Whether a hop can have any number of these events that are not merged.
+    fileprivate var isUnlimited: Bool {
+        switch self {
+        case .webSocket, .suspend, .resume, .ignoreOption: true
+        default: false
+        }
     }
 }

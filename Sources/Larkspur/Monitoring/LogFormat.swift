@@ -50,7 +50,7 @@ struct LogFormat: Sendable {
             }
         }
         // A server may repeat the secrets of the request, so the request's redaction rules apply to the response too.
-        let redaction = exchange.request?.redaction(redaction) ?? redaction
+        let redaction = exchange.request?.redaction(extending: redaction) ?? redaction
         if let request = exchange.request {
             lines += block(">", request.headers, redaction, body: body(of: request, redaction))
         }

@@ -3,12 +3,24 @@
 /// One thread at a time delivers events, until the queue is empty. If each event had its own task, the events could
 /// arrive in another order (rule R5 in Concurrency.md).
 package final class MonitorQueue: Sendable {
-    private enum Drain { case idle, running, closed }
+    fileprivate enum Drain { case idle, running, closed }
 
-    private struct State {
+    fileprivate struct State {
         var drain = Drain.idle
         var queue: EventQueue
         var invalidations: [Invalidation] = []
+        var line = MonitorLine()
+        var readers = MonitorReaders()
+    }
+
+    /// The events that are delivered together.
+    struct Batch: Sendable {
+        let entries: [EventQueue.Entry]
+        let missed: Int
+        let dropped: Int
+        let invalidations: [Invalidation]
+
+        var isEmpty: Bool { entries.isEmpty && missed == 0 && dropped == 0 && invalidations.isEmpty }
     }
 
     /// The invalidation of a session. `place` is the number of waiting events that come before the invalidation.
@@ -25,15 +37,31 @@ package final class MonitorQueue: Sendable {
     }
 
     private let reader: Reader
+    /// Whether hops wait until the queue has room.
+    let delaysRequests: Bool
+    /// The maximum number of bytes of each body that the reader gets.
+    let bodyLimit: Int
+    /// The identity of the monitor's code. Requests that this code makes do not wait for the monitor.
+    let work = SharedWork()
     private let box: Protected<State>
 
     init(for reader: Reader, of request: RequestID? = nil) {
         self.reader = reader
-        box = Protected(State(queue: EventQueue(admitting: request)))
+        if case .monitor(let monitor) = reader {
+            (delaysRequests, bodyLimit) = (monitor.delaysRequests, max(0, monitor.bodyLimit))
+        } else {
+            (delaysRequests, bodyLimit) = (false, 0)
+        }
+        box = Protected(State(queue: EventQueue(admitting: request, acceptsAll: delaysRequests)))
+        if delaysRequests, case .monitor(let monitor) = reader { MonitorQueues.add(self, for: monitor) }
     }
 
+    deinit { if delaysRequests { MonitorQueues.removeReleased() } }
+
     package func post(_ event: RequestEvent, from request: any Request) {
-        add { $0.queue.post(event, from: request) }
+        guard case .copyBody(let part) = event else { return add { $0.queue.post(event, from: request) } }
+        guard let part = part.cut(to: bodyLimit) else { return }
+        add { $0.queue.post(.copyBody(part), from: request) }
     }
 
     package func postInvalidation(_ error: (any Error)?) {
@@ -57,6 +85,11 @@ package final class MonitorQueue: Sendable {
     /// Calls the monitor until the queue is empty, on the current thread.
     func run() {
         guard case .monitor(let monitor) = reader else { return }
+        guard delaysRequests else { return run(monitor) }
+        SharedWork.$current.withValue([work]) { run(monitor) }
+    }
+
+    private func run(_ monitor: any EventMonitor) {
         while let batch = take() {
             var invalidations = batch.invalidations[...]
             for (place, entry) in batch.entries.enumerated() {
@@ -67,23 +100,26 @@ package final class MonitorQueue: Sendable {
                 monitor.request(entry.request, did: entry.event)
             }
             if batch.missed > 0 { monitor.didMiss(batch.missed) }
+            if batch.dropped > 0 { monitor.didDrop(batch.dropped) }
             for invalidation in invalidations { monitor.sessionDidInvalidate(invalidation.error) }
         }
     }
 
     /// Removes and returns all waiting events. If no events are waiting, returns nil; the next event that is added then
     /// starts another delivery.
-    func take() -> (entries: [EventQueue.Entry], missed: Int, invalidations: [Invalidation])? {
-        box.withLock { state in
-            let (entries, missed) = state.queue.take()
-            let invalidations = state.invalidations
-            guard !entries.isEmpty || missed > 0 || !invalidations.isEmpty else {
-                if state.drain == .running { state.drain = .idle }
-                return nil
-            }
+    func take() -> Batch? {
+        let (batch, next, readers) = box.withLock { state in
+            let (entries, missed, dropped) = state.queue.take()
+            let batch = Batch(
+                entries: entries, missed: missed, dropped: dropped, invalidations: state.invalidations)
             state.invalidations = []
-            return (entries, missed, invalidations)
+            if batch.isEmpty, state.drain == .running { state.drain = .idle }
+            let next = delaysRequests ? state.nextInLine(ofNewBatch: true) : nil
+            return (batch, next, state.readers.next(isIdle: batch.isEmpty))
         }
+        for reader in readers { reader.resume() }
+        next?.resume(returning: MonitorTurn(of: self))
+        return batch.isEmpty ? nil : batch
     }
 
     /// Closes the queue for further events. Waiting events can still be read.
@@ -93,4 +129,80 @@ package final class MonitorQueue: Sendable {
     }
 
     var isClosed: Bool { box.withLock { $0.drain == .closed } }
+
+    /// Waits until the monitor has received all events that were added before. Not cancellable.
+    func waitForDelivery() async {
+        await suspended { (reader: Continuation<Void>) in
+            let isIdle = box.withLock { state in
+                if state.drain == .running { state.readers.add(reader) }
+                return state.drain != .running
+            }
+            if isIdle { reader.resume() }
+        }
+    }
+
+    // MARK: Hops that wait for room
+
+    /// Whether a hop may begin without waiting.
+    var isOpen: Bool { box.withLock { $0.isOpen } }
+
+    /// The number of hops that wait.
+    var waitingHops: Int { box.withLock { $0.line.count } }
+
+    /// Waits until the queue has room for the events of another hop, or the task is cancelled. Hops begin in the order
+    /// in which they have called this function.
+    ///
+    /// - Returns: The turn of this hop. The next hop waits until the turn has ended. Nil if there was no need to wait.
+    func turn() async -> MonitorTurn? {
+        let number = box.withLock { $0.line.nextNumber() }
+        return await suspended { waiter in
+            let isOpen = box.withLock { state in
+                if !state.isOpen { state.line.append(waiter, number) }
+                return state.isOpen
+            }
+            if isOpen { waiter.resume(returning: nil) }
+        } onCancel: {
+            box.withLock { $0.line.remove(number) }?.resume(returning: nil)
+        }
+    }
+
+    fileprivate func endTurn() {
+        let next = box.withLock { state in
+            state.line.hasTurn = false
+            return state.nextInLine()
+        }
+        next?.resume(returning: MonitorTurn(of: self))
+    }
+}
+
+extension MonitorQueue.State {
+    fileprivate var isOpen: Bool { line.count == 0 && queue.hasRoom }
+
+    /// Returns the waiter whose turn begins; nil if the next hop still has to wait.
+    ///
+    /// If the result is nil although hops wait, either a turn is under way, whose end calls this function again, or
+    /// events are being delivered, and the next call of `take()` does.
+    fileprivate mutating func nextInLine(ofNewBatch isNew: Bool = false) -> MonitorLine.Waiter? {
+        if isNew { line.turns = 0 }
+        guard !line.hasTurn, drain == .idle || queue.hasRoom && line.turns < MonitorLine.turnLimit else { return nil }
+        return line.next()
+    }
+}
+
+/// The turn of a hop that has waited for a monitor. It ends when the hop has begun, at the latest when it is released.
+final class MonitorTurn: Sendable {
+    private let queue: MonitorQueue
+    private let isOver = Protected(false)
+
+    fileprivate init(of queue: MonitorQueue) { self.queue = queue }
+
+    deinit { end() }
+
+    func end() {
+        let isFirst = isOver.withLock { isOver in
+            defer { isOver = true }
+            return !isOver
+        }
+        if isFirst { queue.endTurn() }
+    }
 }

@@ -4,7 +4,7 @@ extension Redaction {
     ///
     /// Any other body is returned unchanged, unless it contains the name of a secret. In that case the position of the
     /// secret's value is unknown, and the result contains only the body's size in bytes.
-    func body(_ data: Data, type: String?) -> Data {
+    public func body(_ data: Data, type: String?) -> Data {
         if isNone || data.isEmpty { return data }
         let kind = type?.lowercased() ?? ""
         if let json = try? JSON(data: data), json.array != nil || json.object != nil {

@@ -47,7 +47,7 @@ private struct CURLCommand {
 
     init(_ request: OutgoingRequest, _ redaction: Redaction) {
         self.request = request
-        self.redaction = request.redaction(redaction)
+        self.redaction = request.redaction(extending: redaction)
         addMethod()
         addHeaders()
         addBody()

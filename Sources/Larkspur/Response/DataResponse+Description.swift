@@ -14,7 +14,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, C
     /// A readable text of the whole exchange: request, response, text bodies, attempts and times. Secrets are redacted
     /// by `Redaction.standard`. The text shows only the type of the value.
     public var debugDescription: String {
-        let redaction = request?.redaction(.standard) ?? .standard
+        let redaction = request?.redaction(extending: .standard) ?? .standard
         var blocks = exchange.history.dropLast().map { attempt in
             ["attempt: \(attempt.error.map { "\($0)" } ?? "no error")"]
         }

@@ -55,4 +55,26 @@ struct MonitoringExamples {
         await reader.value
         #expect(request.status == .finished)
     }
+
+    @Test("A recorder delays requests and receives bodies")
+    func recorder() async throws {
+        struct Archive: EventMonitor {
+            let delaysRequests = true
+            let bodyLimit = 64 << 10
+
+            func request(_ request: any Request, did event: RequestEvent) {
+                guard case .copyBody(let part) = event else { return }
+                store(part.bytes, at: part.offset, of: part.message, request.id)
+            }
+        }
+        let session = Session(transport: StubTransport { _ in .text("an archived text") }, eventMonitors: [Archive()])
+        _ = try await session.request("http://h/").serializingData().value
+        await stored.reached(1)
+    }
+}
+
+private let stored = Counter()
+
+private func store(_ bytes: Data, at offset: UInt64, of message: BodyPart.Message, _ request: RequestID) {
+    if bytes == Data("an archived text".utf8), offset == 0, message == .response { stored.increment() }
 }

@@ -2,11 +2,15 @@
 extension RequestCore {
     /// Performs a hop in the request's task. Usually returns when the hop ends. Returns when the head arrives if the
     /// body is not kept in memory, or if response gates or a redirect handler have to see the head.
-    func perform(_ request: OutgoingRequest, _ plan: AttemptPlan, for session: Session) async throws(Exit) -> HopOutcome
-    {
+    ///
+    /// - Parameter turn: The turn of a monitor that delays requests. It ends when the hop has begun.
+    func perform(
+        _ request: OutgoingRequest, _ plan: AttemptPlan, for session: Session, in turn: MonitorTurn? = nil
+    ) async throws(Exit) -> HopOutcome {
         let outcome = await suspended { (continuation: HopProgress.OutcomeContinuation) in
             let isGated = receiver == nil && plan.gatesSeeHead
             let verdict = beginHop(request, for: session, .pipeline(continuation), isGated: isGated)
+            turn?.end()
             if verdict != .proceed { continuation.resume(returning: .notBegun(verdict)) }
             // Middleware may have cancelled the task that calls `next` before the hop began.
             if Task.isCancelled { endHop() }
@@ -38,6 +42,7 @@ extension RequestCore {
         if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
             transportRequest.asksForTrust = trust.covers(String(host))
         }
+        if let source = copyingBody(of: request) { transportRequest.body = .stream(source) }
         transportRequest.cache = cacheInstructions(for: request)
         addFlow(to: &transportRequest, of: request)
         let task = (refusal ?? context.transport(for: transportRequest))
@@ -48,7 +53,7 @@ extension RequestCore {
         let (verdict, events, followers, step) = box.withLock { state in
             let verdict = state.beginHop(HopProgress(task, request, sink, waiter, isGated: isGated, draft: draft))
             let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
-            if verdict == .proceed { state.note(.beginHop(sent)) }
+            if verdict == .proceed { state.noteBeginning(of: sent) }
             return (verdict, state.pendingEvents.begin(), state.settings.content.followers.requests, step)
         }
         post(events)
@@ -58,8 +63,8 @@ extension RequestCore {
             return verdict
         }
         if !followers.isEmpty { tell(sent, to: followers, of: .requests) }
+        if isLimited { cutHopIfLate() }  // before the hop's start, so that a hop that is late sends nothing
         applyPace(step)
-        if isLimited { cutHopIfLate() }
         return verdict
     }
 
@@ -142,7 +147,7 @@ extension RequestCore {
         case .clientIdentity:
             break  // no client identity is configured, so the handshake continues without one
         case .bodyFromStart(_, let reply):
-            guard case .stream(let source)? = read({ $0.hop?.request.body }), source.isReplayable else { return }
+            guard let source = sourceOfBody(), source.isReplayable else { return }
             emit(.rewindBody)
             reply(source.open())
         }

@@ -324,7 +324,7 @@ struct RequestState: ~Copyable {
     /// Handles an event of the transport. Ignores an event of a hop that is no longer in flight.
     mutating func receive(_ event: TransportEvent, for id: TransportTaskID) -> ReceiveAction {
         guard let hop, hop.id == id else { return .none }
-        note(RequestEvent(event))
+        note(event, of: hop)
         switch event {
         case .admission, .information, .cache, .trailers, .metrics: hop.record(event)
         case .head(let head):

@@ -1,0 +1,120 @@
+import Larkspur
+
+/// A recorder that writes the requests of sessions to a file in the HTTP Archive format (HAR 1.2), which the developer
+/// tools of browsers open.
+///
+///     let har = HARRecorder(to: file)
+///     let session = Session(eventMonitors: [har])
+///     …
+///     try await har.finish()
+///
+/// Each hop is an entry: a redirect and each attempt have entries of their own. The fields `_request`, `_attempt` and
+/// `_hop` link them. Further fields of ours are `_cache` (the outcome of the session's cache), `_error`, `_trailers`
+/// and `_webSocketMessages`, which has the sizes and times of messages but not their content.
+///
+/// An entry is written when its hop has ended. From then on the file is valid JSON with this entry, also after a crash
+/// of the process. The file is accessible by its owner only. An existing file is replaced.
+///
+/// URLs, fields and bodies are redacted as in logs. The recorder misses no request: requests wait if the disk is slow
+/// (`EventMonitor.delaysRequests`). An error of the disk ends the recording, and does not disturb requests.
+public final class HARRecorder: EventMonitor {
+    private struct State {
+        var exchanges: [ObjectIdentifier: HARExchange] = [:]
+        var isFinished = false
+        var dropped = 0
+        /// The callers of `finish()`, with the requests whose last events they wait for.
+        var waiters: [(requests: Set<ObjectIdentifier>, continuation: CheckedContinuation<Void, Never>)] = []
+
+        /// Removes a request, and returns the callers that have no other request to wait for.
+        mutating func remove(_ request: ObjectIdentifier) -> [CheckedContinuation<Void, Never>] {
+            exchanges[request] = nil
+            guard !waiters.isEmpty else { return [] }
+            for index in waiters.indices { waiters[index].requests.remove(request) }
+            defer { waiters.removeAll { $0.requests.isEmpty } }
+            return waiters.filter(\.requests.isEmpty).map(\.continuation)
+        }
+    }
+
+    public let delaysRequests = true
+    public let bodyLimit: Int
+    private let format: HARFormat
+    private let file: HARFile
+    private let state = Guarded(State())
+
+    /// Creates a recorder, and the file. If the file cannot be created, ``finish()`` throws the error.
+    ///
+    /// - Parameters:
+    ///   - bodyLimit: The maximum number of bytes of each body as sent on the wire; 64 KiB by default. A longer body is
+    ///     cut. Of a compressed body, at most four times as many decoded bytes are recorded. With 0, bodies are left
+    ///     out.
+    ///   - redaction: The rules for secrets.
+    public init(to file: URL, bodyLimit: Int = 64 << 10, redacting redaction: Redaction = .standard) {
+        self.bodyLimit = max(0, bodyLimit)
+        format = HARFormat(redaction: redaction, bodyLimit: self.bodyLimit)
+        self.file = HARFile(file)
+    }
+
+    /// The number of events that were dropped because the disk was too slow. Only bodies and messages of WebSockets are
+    /// dropped, never entries.
+    public var droppedEvents: Int { state.withLock { $0.dropped } }
+
+    /// Ends the recording: waits for the entries of all requests that have finished, writes an entry with an `_error`
+    /// for each hop in flight, and closes the file. Later requests are not recorded.
+    ///
+    /// - Throws: `RequestError` if the file could not be created or written. The file then has the entries up to the
+    ///   error.
+    public func finish() async throws(RequestError) {
+        await receiveAllEvents()
+        await finishOfEndedRequests()
+        let open = state.withLock { state -> [HARExchange] in
+            state.isFinished = true
+            defer { state.exchanges = [:] }
+            return Array(state.exchanges.values)
+        }
+        for exchange in open {
+            if let entry = exchange.entry(endingWith: "the recording has ended before the hop", format) {
+                file.append(entry)
+            }
+        }
+        try await file.close()
+    }
+
+    /// Waits for the last events of requests that have finished. The thread that delivers them may be late.
+    private func finishOfEndedRequests() async {
+        let requests = state.withLock { $0.exchanges.values.map(\.request) }
+        let ended = Set(requests.filter { $0.status == .finished }.map { ObjectIdentifier($0) })
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                let open = ended.intersection(state.exchanges.keys)
+                if !open.isEmpty { state.waiters.append((open, continuation)) }
+                return open.isEmpty
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    public func didDrop(_ events: Int) { state.withLock { $0.dropped += events } }
+
+    public func request(_ request: any Request, did event: RequestEvent) {
+        let key = ObjectIdentifier(request)
+        let (ended, waiters) = state.withLock { state -> (HARExchange?, [CheckedContinuation<Void, Never>]) in
+            guard !state.isFinished else { return (nil, []) }
+            switch event {
+            case .finish: return (nil, state.remove(key))
+            case .endHop:
+                let ended = state.exchanges[key]
+                state.exchanges[key]?.receive(event)
+                return (ended, [])
+            case .start, .create, .beginHop:
+                state.exchanges[key, default: HARExchange(request)].receive(event)
+            default:
+                state.exchanges[key]?.receive(event)
+            }
+            return (nil, [])
+        }
+        if case .endHop(let error) = event, let entry = ended?.entry(endingWith: error?.description, format) {
+            file.append(entry)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+}
