@@ -58,6 +58,10 @@ struct CachingState {
     private var pace: ExchangePace
     /// The time of the first `resume()`.
     private var started: ContinuousClock.Instant?
+    /// The time at which the task joined an exchange that waits for its admission; nil if the task does not wait.
+    private var joinedWait: ContinuousClock.Instant?
+    /// The time that the task has waited for admissions.
+    private var waited: Duration?
 
     /// The exchange with the base, in the phases `asking`, `passing` and `playing`.
     private(set) var exchange: SharedExchange?
@@ -115,7 +119,7 @@ struct CachingState {
         }
         // The thread that delivers an event ends the task afterwards.
         guard !isBusy else { return .none }
-        let metrics = phase == .waiting ? nil : Self.metrics(since: started)
+        let metrics = phase == .waiting ? nil : ownMetrics()
         phase = .ended
         return .complete(delegate, metrics)
     }
@@ -129,18 +133,34 @@ struct CachingState {
 
     // MARK: Asking
 
-    /// Begins to deliver an event that comes before the head. Returns the receiver.
-    mutating func beginEvent() -> (any TransportDelegate)? {
-        if phase == .asking || phase == .looking { isBusy = true }
+    /// Notes that the exchange that the task joins has waited for its admission.
+    mutating func joinWait() { joinedWait = .now }
+
+    enum EventSequel {
+        case none, pump
+        case end(TransportError)
+    }
+
+    /// Begins to pass on an event that is neither the head nor a part of the body. Returns the receiver.
+    mutating func beginEvent(_ event: inout TransportEvent) -> (any TransportDelegate)? {
+        if case .admission(.admitted(let time)) = event {
+            let own = joinedWait.take().map { .now - $0 } ?? time
+            waited = (waited ?? .zero) + own
+            event = .admission(.admitted(after: own))
+        }
+        if phase != .playing { isBusy = true }
         return delegate
     }
 
-    /// Notes that the event was delivered. Returns the error with which the task was ended meanwhile, if it has left
-    /// the exchange.
-    mutating func endEvent() -> TransportError? {
-        guard phase == .asking || phase == .looking else { return nil }
-        isBusy = false
-        return exchange == nil ? endError : nil
+    /// Notes that the event was delivered. The task may have been ended meanwhile.
+    mutating func endEvent() -> EventSequel {
+        switch phase {
+        case .waiting, .ended: return .none
+        case .passing, .playing: return release() ? .pump : .none
+        case .looking, .asking:
+            isBusy = false
+            return exchange == nil ? endError.map(EventSequel.end) ?? .none : .none
+        }
     }
 
     /// Returns the pace with which the task joins the exchange; nil if the task has ended.
@@ -186,7 +206,7 @@ struct CachingState {
             phase = .looking
             return .proceed
         }
-        let metrics = metrics ?? Self.metrics(since: started)
+        let metrics = metrics ?? ownMetrics()
         phase = .ended
         return .complete(delegate, metrics)
     }
@@ -261,7 +281,7 @@ struct CachingState {
         if phase == .passing {
             if ending.isDirect {
                 let error = ending.error ?? (pace.isSuspended ? endError : nil)
-                let metrics = (isOwner ? ending.metrics : nil) ?? Self.metrics(since: started, available)
+                let metrics = (isOwner ? ending.metrics : nil) ?? ownMetrics(available)
                 phase = .ended
                 return .complete(error, delegate, metrics, isKept: isKept)
             }
@@ -290,7 +310,7 @@ struct CachingState {
             isBusy = false
             return .wait
         case .complete(let error):
-            let metrics = playback?.metrics ?? Self.metrics(since: started, playback?.delivered ?? 0)
+            let metrics = playback?.metrics ?? ownMetrics(playback?.delivered ?? 0)
             phase = .ended
             return .complete(error, delegate, metrics, isKept: isKept)
         case .head(let head, let outcome): return .head(head, outcome, delegate)
@@ -314,72 +334,11 @@ struct CachingState {
     }
 
     /// Returns the metrics of a task that sent no request itself.
-    private static func metrics(since started: ContinuousClock.Instant?, _ received: UInt64 = 0) -> TransportMetrics {
+    private func ownMetrics(_ received: UInt64 = 0) -> TransportMetrics {
         var metrics = TransportMetrics()
-        if let started { metrics.total = .now - started }
+        if let started { metrics.total = .now - started - (waited ?? .zero) }
+        metrics.queued = waited
         metrics.responseBodyBytes = received
         return metrics
-    }
-}
-
-/// The rules about caches that a request itself states.
-enum CacheWishes {
-    private static let conditions = ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"]
-
-    static func control(of fields: [HeaderField]) -> CacheControl {
-        var values: [String] = []
-        var pragma = false
-        for field in fields {
-            switch field.name.utf8.count {
-            case 13 where HTTPHeaders.areEqual(field.name, "Cache-Control"): values.append(field.value)
-            case 6 where HTTPHeaders.areEqual(field.name, "Pragma"):
-                pragma = pragma || field.value.lowercased().contains("no-cache")
-            default: break
-            }
-        }
-        var control = values.isEmpty ? CacheControl() : CacheControl(values)
-        if values.isEmpty, pragma { control.noCache = true }
-        return control
-    }
-
-    /// Returns the directive with which caches on the way have to ask the server too; nil if they need not, or if the
-    /// request has directives of its own.
-    static func directive(
-        for request: TransportRequest, _ instructions: CacheInstructions, isInBackground: Bool
-    ) -> HeaderField? {
-        let isReload = instructions.policy == .reload || instructions.isRepeated
-        guard isReload || instructions.policy == .revalidate && !isInBackground,
-            !request.fields.contains(where: { HTTPHeaders.areEqual($0.name, "Cache-Control") })
-        else { return nil }
-        return HeaderField(name: "Cache-Control", value: isReload ? "no-cache" : "max-age=0")
-    }
-
-    /// Returns whether the cache takes part in the request at all.
-    static func usesCache(
-        _ request: TransportRequest, _ instructions: CacheInstructions, _ wishes: CacheControl
-    ) -> Bool {
-        let isEmpty: Bool
-        if case .none = request.body { isEmpty = true } else { isEmpty = false }
-        return (request.method == "GET" || request.method == "HEAD") && isEmpty && instructions.policy != .bypass
-            && !wishes.noStore && !hasConditions(request.fields)
-    }
-
-    private static func hasConditions(_ fields: [HeaderField]) -> Bool {
-        fields.contains { field in
-            field.name.utf8.first.map { $0 | 0x20 } == UInt8(ascii: "i")
-                && conditions.contains { HTTPHeaders.areEqual($0, field.name) }
-        }
-    }
-}
-
-extension HeaderField {
-    var isRange: Bool { name.utf8.count == 5 && HTTPHeaders.areEqual(name, "Range") }
-}
-
-extension TransportRequest {
-    /// The value of `Range`; nil if the request has none. It has a meaning only for a GET (RFC 9110, section 14.2).
-    var range: String? {
-        guard method == "GET", let first = fields.firstIndex(where: \.isRange) else { return nil }
-        return fields[first...].filter(\.isRange).map(\.value).joined(separator: ",")
     }
 }

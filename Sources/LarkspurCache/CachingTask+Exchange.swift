@@ -178,11 +178,16 @@ extension CachingTask {
         }
     }
 
-    /// Passes an event on that comes before the head.
+    /// Passes on an event that is neither the head nor a part of the body.
     func receive(_ event: TransportEvent) {
-        guard let delegate = box.withLock({ $0.beginEvent() }) else { return }
+        var event = event
+        guard let delegate = box.withLock({ $0.beginEvent(&event) }) else { return }
         delegate.received(event, for: id)
-        if let error = box.withLock({ $0.endEvent() }) { end(error) }
+        switch box.withLock({ $0.endEvent() }) {
+        case .none: break
+        case .pump: pump()
+        case .end(let error): end(error)
+        }
     }
 
     func answer(_ question: TransportQuestion) {

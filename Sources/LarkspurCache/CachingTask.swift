@@ -159,15 +159,17 @@ final class CachingTask: TransportTask {
     /// Joins the exchange. If its base's task waits for an admission, this task waits too. Returns nil if the exchange
     /// takes no more readers.
     private func join(_ exchange: SharedExchange, _ pace: ExchangePace) -> SharedExchange.Ticket? {
-        var start: ContinuousClock.Instant?
+        var isWaiting = false
         while true {
-            let entry = exchange.join(self, pace, isWaiting: start != nil)
+            let entry = exchange.join(self, pace, isWaiting: isWaiting)
             if case .seated(let ticket) = entry { return ticket }
-            if let waited = start.take() {
-                receive(.admission(.admitted(after: .now - waited)))
+            if isWaiting {
+                receive(.admission(.admitted(after: .zero)))  // with the time since this task joined
+                isWaiting = false
             } else if case .waits(true) = entry {
-                start = .now
+                box.withLock { $0.joinWait() }
                 receive(.admission(.waits))
+                isWaiting = true
             }
             if case .closed = entry { return nil }
         }

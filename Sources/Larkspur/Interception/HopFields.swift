@@ -11,6 +11,10 @@
 /// source returns an invalid field or a field of the framework. These are `Host`, `Cookie`, `Range`, `Expect`,
 /// `Accept-Encoding`, `Proxy-Authorization`, the fields of the connection and of WebSocket handshakes, and all fields
 /// that describe the body.
+///
+/// A redirect may lead to another origin: look at ``HopContext/url`` before you return a secret. A field that differs
+/// from request to request keeps them from sharing an exchange, unless ``Coalescing/identicalReads(ignoring:)`` names
+/// the field.
 public protocol HopFieldSource: Sendable {
     /// Returns the fields for a new request; nil if the request gets none.
     ///

@@ -233,6 +233,10 @@ final class SharedExchange: TransportDelegate {
     }
 
     private func receive(_ head: ResponseHead) {
+        // A base that serves a waiting task in another way has not reported its admission.
+        if let start = box.withLock({ $0.waitsSince }) {
+            received(.admission(.admitted(after: .now - start)), for: owner.id)
+        }
         let (verdict, step) = owner.judge(head, of: self)
         let (only, readers, isDirect, inner) = box.withLock { state in
             state.verdict = verdict

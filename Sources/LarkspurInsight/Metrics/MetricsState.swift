@@ -29,6 +29,8 @@ struct MetricsState: Sendable {
         /// The labels of its current hop, which a redirect may send to another host.
         var hop = Labels()
         var url: RequestURL?
+        /// Whether the response of the current hop comes from the cache, so that nothing was measured.
+        var isStored = false
     }
 
     static let methods = ["other"] + KnownMethods.names
@@ -73,7 +75,7 @@ struct MetricsState: Sendable {
     mutating func beginHop(_ id: ObjectIdentifier, _ sent: OutgoingRequest) -> Bool {
         guard var request = live[id] else { return true }
         request.hop.method = Self.number(of: sent.method)
-        (request.hop.status, request.labels.status) = (0, 0)
+        (request.hop.status, request.labels.status, request.isStored) = (0, 0, false)
         live[id] = request
         return request.url == sent.url
     }
@@ -99,12 +101,13 @@ struct MetricsState: Sendable {
 
     mutating func count(_ id: ObjectIdentifier, _ outcome: CacheOutcome) {
         guard let hop = live[id]?.hop else { return }
+        live[id]?.isStored = ["hit", "stale"].contains(outcome.name)
         let number = MetricFamily.cacheOutcomes.firstIndex(of: outcome.name) ?? 0
         add(1, to: .cacheOutcomes, Labels(host: hop.host, outcome: UInt8(number)))
     }
 
     mutating func measure(_ id: ObjectIdentifier, _ metrics: TransportMetrics) {
-        guard let hop = live[id]?.hop else { return }
+        guard let request = live[id], !request.isStored, case let hop = request.hop else { return }
         let labels = Labels(host: hop.host)
         if metrics.requestBodyBytes > 0 { add(metrics.requestBodyBytes, to: .requestBytes, labels) }
         if metrics.responseBodyBytes > 0 { add(metrics.responseBodyBytes, to: .responseBytes, labels) }

@@ -44,8 +44,9 @@ struct HopAttributes: Sendable {
             attributes["http.request.body.size"] = .int(Int(clamping: metrics.requestBodyBytes))
             attributes["http.response.body.size"] = .int(Int(clamping: metrics.responseBodyBytes))
         }
+        // The metrics of a shared exchange may cover more than the hop.
         let time = metrics?.total.map { start.addingTimeInterval(((metrics?.queued ?? .zero) + $0) / .seconds(1)) }
-        return SpanEnd(attributes: attributes, isError: failure != nil, time: time ?? Date())
+        return SpanEnd(attributes: attributes, isError: failure != nil, time: min(time ?? Date(), Date()))
     }
 
     private static func version(_ name: String?) -> String? {

@@ -19,6 +19,8 @@ final class RequestTrace: HopFields {
     private struct State {
         var hasStarted = false
         var isOver = false
+        /// Whether the span of the request was started, or is being started.
+        var hasBegun = false
         var root: (any TraceSpan)?
         var attempts: [OpenAttempt] = []
         var hops: [OpenHop] = []
@@ -46,14 +48,15 @@ final class RequestTrace: HopFields {
         (self.parent, self.monitor, self.recorder, self.sends) = (parent, monitor, recorder, sends)
     }
 
-    /// Ends the spans of a request whose end the monitor has missed.
-    deinit { finish(nil) }
+    /// Ends the spans of a request whose end the monitor has missed, as failures of an unknown kind.
+    deinit { finish("_OTHER") }
 
     // MARK: The request's side
 
     func fields(for hop: HopContext) -> HTTPHeaders {
         let (isOver, root, attempt, count) = box.withLock { state in
-            (state.isOver, state.root, state.attempts.last { $0.number == hop.attempt }, state.hopCount)
+            if !state.isOver { state.hasBegun = true }
+            return (state.isOver, state.root, state.attempts.last { $0.number == hop.attempt }, state.hopCount)
         }
         guard !isOver else { return [:] }
         let start = Date()
@@ -115,7 +118,7 @@ final class RequestTrace: HopFields {
                 return isOpen ? state.attempts.removeFirst() : nil
             }
             attempt?.span.end(HopAttributes.end(error: error.code.rawValue, at: Date()))
-        case .finish(let error): finish(error)
+        case .finish(let error): finish(error?.code.rawValue)
         default: break
         }
     }
@@ -126,7 +129,8 @@ final class RequestTrace: HopFields {
         }
     }
 
-    private func finish(_ error: RequestError?) {
+    /// Ends the open spans, with the kind of the failure if the request failed.
+    private func finish(_ failure: String?) {
         let (rest, isFirst) = box.withLock { state in
             defer {
                 (state.isOver, state.root) = (true, nil)
@@ -136,11 +140,12 @@ final class RequestTrace: HopFields {
         }
         guard isFirst else { return }
         let now = Date()
-        let end = HopAttributes.end(error: error?.code.rawValue, status: rest.status, at: now)
-        for hop in rest.hops { hop.span.end(hop.outcome.end(error: nil, start: hop.start)) }
+        let end = HopAttributes.end(error: failure, status: rest.status, at: now)
+        // These hops have not begun, or the monitor has missed their ends.
+        for hop in rest.hops { hop.span.end(HopAttributes.end(error: failure ?? "_OTHER", at: now)) }
         for attempt in rest.attempts { attempt.span.end(end) }
         if let root = rest.root { return root.end(end) }
         // The request failed before its first hop.
-        if rest.hasStarted { begin(.request, "HTTP request", parent, [:], now).end(end) }
+        if rest.hasStarted, !rest.hasBegun { begin(.request, "HTTP request", parent, [:], now).end(end) }
     }
 }

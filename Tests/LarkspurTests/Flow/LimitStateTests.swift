@@ -49,7 +49,7 @@ struct LimitStateTests {
         #expect(places.next() == 1)
     }
 
-    @Test("A hop does not overtake one that waits behind a withdrawn hop")
+    @Test("A hop does not overtake a hop behind a withdrawn one")
     func noOvertakingOfLaterHops() {
         var places = Places(total: 1, perHost: 1, queue: nil)
         for (number, group) in ["a", "b", "c"].enumerated() { _ = places.arrive(number, in: group, .normal) }
@@ -58,6 +58,41 @@ struct LimitStateTests {
         places.release("a")
         #expect(places.arrive(3, in: "d", .normal) == .queued)
         #expect(places.next() == 2)
+    }
+
+    @Test("A full queue has room for a hop that arrives between a release and the next admission", arguments: [1, 3])
+    func fullQueue(ends: Int) {
+        var places = Places(total: 4, perHost: nil, queue: 4)
+        for number in 0..<8 { _ = places.arrive(number, in: "a", .normal) }
+        for _ in 0..<ends { places.release("a") }
+        let arrivals = (8..<16).map { places.arrive($0, in: "a", .normal) }
+        #expect(arrivals.count { $0 == .queued } == ends && arrivals.last == .overloaded)
+        let admitted = (0..<ends).compactMap { _ in places.next() }
+        #expect(admitted == Array(4..<4 + ends) && places.waitingCount == 4)
+        #expect(places.next() == nil)
+    }
+
+    @Test("A full queue has no room because of a withdrawn hop")
+    func fullQueueWithGap() {
+        var places = Places(total: 2, perHost: 1, queue: 1)
+        for (number, group) in ["a", "b", "c"].enumerated() { _ = places.arrive(number, in: group, .normal) }
+        _ = places.withdraw(2)
+        #expect(places.arrive(3, in: "a", .normal) == .queued)
+        places.release("b")
+        #expect(places.arrive(4, in: "a", .normal) == .overloaded)
+        #expect(places.arrive(5, in: "d", .normal) == .admitted)
+    }
+
+    @Test("Of several priorities that were passed over too often, the highest is served first")
+    func overdueOrder() {
+        var places = Places(total: 1, perHost: nil, queue: nil)
+        for number in 0...RequestPriority.patience { _ = places.arrive(number, in: "a", .high) }
+        for (number, priority) in [RequestPriority.normal, .low, .background].enumerated() {
+            _ = places.arrive(100 + number, in: "a", priority)
+        }
+        for number in 200..<210 { _ = places.arrive(number, in: "a", .high) }
+        let served = (0..<RequestPriority.patience + 3).flatMap { _ in release("a", of: &places) }
+        #expect(served == Array(1...RequestPriority.patience) + [100, 101, 102])
     }
 
     @Test("A hop that waits for its own host does not hold up other hosts")
@@ -161,7 +196,7 @@ struct LimitStateTests {
                 let group = waiting[first].group
                 let passes = passedOverInGroup[group] ?? [:]
                 let late = RequestPriority.allCases.reversed()
-                    .filter { $0 < priority && passes[$0, default: 0] >= RequestPriority.patience }
+                    .filter { $0 <= priority && passes[$0, default: 0] >= RequestPriority.patience }
                     .compactMap { lower in waiting.firstIndex { $0.priority == lower && $0.group == group } }.first
                 let entry = waiting.remove(at: late ?? first)
                 running.append((entry.hop, entry.group))

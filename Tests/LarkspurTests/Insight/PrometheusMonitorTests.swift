@@ -144,6 +144,7 @@ struct PrometheusMonitorTests {
         #expect(text[#"larkspur_cache_responses_total{host="h",outcome="hit"}"#] == 2)
         #expect(text[#"larkspur_cache_responses_total{host="h",outcome="bypassed"}"#] == 1)
         #expect(text.sum("larkspur_cache_responses_total") == 4)
+        #expect(text[#"larkspur_response_body_bytes_total{host="h"}"#] == 4, "a hit receives nothing")
     }
 
     @Test("1,000 hosts have 100 labels, and methods that HTTP does not know are one")

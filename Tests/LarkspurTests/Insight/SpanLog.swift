@@ -27,9 +27,14 @@ final class SpanLog: SpanRecorder {
         let number: Int
         let log: SpanLog
 
-        func end(_ end: SpanEnd) { log.box.withLock { $0[number].ends.append(end) } }
+        func end(_ end: SpanEnd) {
+            log.box.withLock { $0[number].ends.append(end) }
+            log.ends.increment()
+        }
     }
 
+    /// The number of ends.
+    let ends = Counter()
     private let box = Protected<[Entry]>([])
 
     var entries: [Entry] { box.withLock { $0 } }

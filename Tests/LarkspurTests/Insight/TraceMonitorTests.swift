@@ -71,6 +71,37 @@ struct TraceMonitorTests {
         #expect(recorder.violations.isEmpty)
     }
 
+    @Test("A hop that is cancelled before it begins has a failed span")
+    func cancelledBeforeTheHop() async throws {
+        let made = Protected<DataRequest?>(nil)
+        var configuration = configuration(TraceMonitor(recorder: spans))
+        configuration.hopFields.append(
+            .forEachHop { _ in
+                made.withLock { $0 }?.cancel()
+                return [:]
+            })
+        configuration.startsRequestsAutomatically = false
+        let request = await log.session(configuration).request("http://h/")
+        made.withLock { $0 = request }
+        request.resume()
+        await finished()
+        #expect(log.requests.isEmpty)
+        let ends = spans.entries.map(\.ends)
+        #expect(ends.count == 3 && ends.allSatisfy { $0.count == 1 && $0[0].isError })
+        #expect(spans.entries.map { $0.text("error.type") } == ["cancelled", "cancelled", "cancelled"])
+        made.withLock { $0.take() }.map { withExtendedLifetime($0) {} }
+    }
+
+    @Test("Spans of requests that the monitor misses end as failures")
+    func missed() async throws {
+        var configuration = configuration(TraceMonitor(recorder: spans))
+        configuration.eventMonitors = [finishes]
+        _ = try await log.session(configuration).request("http://h/").serializingString().value
+        await finished()
+        await spans.ends.reached(3)
+        #expect(spans.entries.map { $0.text("error.type") } == ["_OTHER", "_OTHER", "_OTHER"])
+    }
+
     @Test("A server gets the context of each hop's own span over a connection")
     func server() async throws {
         let (server, received) = (try MockServer(), Journal())

@@ -62,15 +62,14 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
     /// calls `next()` until it returns nil.
     mutating func arrive(_ hop: Hop, in name: String, _ priority: RequestPriority) -> Arrival {
         let known = indices[name]
-        // If a heap has entries although places are free, a release has not been followed by `next()` yet. The new hop
-        // must not overtake the hops that wait.
-        if running < total, known.map({ groups[$0].running < perHost && isEmpty($0) }) ?? true,
-            places.isEmpty || heads.allSatisfy(\.isEmpty)
-        {
+        // A release may not have been followed by `next()` yet. The new hop must not overtake the hops that are next,
+        // and they do not count for the limit of the queue.
+        let leaving = placesForWaiting()
+        if leaving == 0, running < total, known.map({ groups[$0].running < perHost && isEmpty($0) }) ?? true {
             take(known ?? add(name))
             return .admitted
         }
-        guard places.count < queueLimit else { return .overloaded }
+        guard places.count - queueLimit < leaving else { return .overloaded }
         let (group, level) = (known ?? add(name), priority.rawValue)
         lastNumber += 1
         places[hop] = Place(group: group, level: level, number: lastNumber)
@@ -118,11 +117,15 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
     }
 
     private mutating func next(at level: Int) -> Hop? {
+        guard let group = readyGroup(at: level) else { return nil }
+        return admit(from: group, overdueLevel(in: group, upTo: level) ?? level)
+    }
+
+    /// Returns the group whose hop is the next one of this priority, and removes entries that are out of date.
+    private mutating func readyGroup(at level: Int) -> Int? {
         while let head = heads[level].first {
             let group = head.group
-            if groups[group].running < perHost, groups[group].lines[level].queue.first == head.number {
-                return admit(from: group, overdueLevel(in: group, below: level) ?? level)
-            }
+            if groups[group].running < perHost, groups[group].lines[level].queue.first == head.number { return group }
             heads[level].removeFirst()
             groups[group].lines[level].isOffered = false
             offer(group, level)
@@ -131,10 +134,22 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
         return nil
     }
 
-    /// Returns the highest priority below this one that was passed over too often by hops of the group. The limit of
-    /// the host may keep its hops from being served when the priority's turn comes.
-    private func overdueLevel(in group: Int, below level: Int) -> Int? {
-        (0..<level).last { groups[group].lines[$0].passedOver >= RequestPriority.patience && hasWaiting(group, $0) }
+    /// Returns the number of free places that waiting hops get by the next calls of `next()`.
+    private mutating func placesForWaiting() -> Int {
+        guard running < total, !places.isEmpty else { return 0 }
+        var count = 0
+        for level in counts.indices where readyGroup(at: level) != nil {
+            for group in heads[level].groups {
+                count += min(groups[group].lines[level].queue.count, perHost - groups[group].running)
+            }
+        }
+        return min(count, total - running)
+    }
+
+    /// Returns the highest priority, at most this level, that was passed over too often by hops of the group. The limit
+    /// of the host may keep its hops from being served when the priority's turn comes.
+    private func overdueLevel(in group: Int, upTo level: Int) -> Int? {
+        (0...level).last { groups[group].lines[$0].passedOver >= RequestPriority.patience && hasWaiting(group, $0) }
     }
 
     private mutating func admit(from group: Int, _ level: Int) -> Hop? {

@@ -3,8 +3,8 @@ import Larkspur
 import Measuring
 
 #if os(Linux)
-    /// The cost of `RequestLimits`: many requests at once through a few places, beside as many tasks that send one
-    /// request after another; and the memory of requests that wait.
+    /// The cost of `RequestLimits`: many requests at once through a few places. Beside it are as many tasks that send one
+    /// request after another, and as many tasks as requests that wait for a semaphore.
     struct LimitsBenchmark: Sendable {
         private let url: String
         private let count: Int
@@ -15,15 +15,19 @@ import Measuring
         func run() async throws {
             let limited = session { $0.limits = RequestLimits(total: places) }
             let bare = session { _ in }
-            _ = try await (inTurn(bare), atOnce(limited))  // warm-up
+            _ = try await (inTurn(bare), atOnce(bare, Semaphore(places)), atOnce(limited))  // warm-up
             for _ in 0..<5 {
-                let byHand = try await rate { try await inTurn(bare) }
+                let workers = try await rate { try await inTurn(bare) }
+                let semaphore = try await rate { try await atOnce(bare, Semaphore(places)) }
                 let withLimits = try await rate { try await atOnce(limited) }
                 print(
-                    "scenario=limits by_hand_rps=\(Int(byHand)) limited_rps=\(Int(withLimits))",
-                    "ratio=\((withLimits / byHand * 1_000).rounded() / 1_000)")
+                    "scenario=limits workers_rps=\(Int(workers)) semaphore_rps=\(Int(semaphore))",
+                    "limited_rps=\(Int(withLimits)) to_workers=\(ratio(withLimits, workers))",
+                    "to_semaphore=\(ratio(withLimits, semaphore))")
             }
         }
+
+        private func ratio(_ value: Double, _ other: Double) -> Double { (value / other * 1_000).rounded() / 1_000 }
 
         private func session(_ change: (inout SessionConfiguration) -> Void) -> Session {
             let transport = CurlTransport(configuration: .init { $0.maximumConnectionsPerHost = 2 * places })
@@ -50,17 +54,39 @@ import Measuring
             }
         }
 
-        /// All requests at once.
-        private func atOnce(_ session: Session) async throws -> Int {
+        /// All requests at once; with a semaphore, each waits for it before it is made.
+        private func atOnce(_ session: Session, _ semaphore: Semaphore? = nil) async throws -> Int {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<count {
                     group.addTask {
+                        await semaphore?.wait()
                         _ = try await session.request(url).serializingData().value
+                        await semaphore?.signal()
                         return 1
                     }
                 }
                 return try await group.reduce(0, +)
             }
+        }
+    }
+
+    /// A semaphore as programs write it themselves.
+    private actor Semaphore {
+        private var free: Int
+        private var waiting: [CheckedContinuation<Void, Never>] = []
+        private var first = 0
+
+        init(_ free: Int) { self.free = free }
+
+        func wait() async {
+            if free > 0 { return free -= 1 }
+            await withCheckedContinuation { waiting.append($0) }
+        }
+
+        func signal() {
+            guard first < waiting.count else { return free += 1 }
+            waiting[first].resume()
+            first += 1
         }
     }
 
