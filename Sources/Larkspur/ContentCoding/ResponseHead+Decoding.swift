@@ -1,8 +1,8 @@
 extension ResponseHead {
     /// Returns the content of a body, or of the first part of a body, without its content codings.
     ///
-    /// Recorders call this function with the bytes of ``RequestEvent/copyBody(_:)``. Bytes that are damaged or end
-    /// early are decoded as far as possible.
+    /// Recorders call this function with the bytes of ``RequestEvent/copyBody(_:)``. Bytes that are damaged, end
+    /// early or exceed the request's `decodingLimits` are decoded as far as possible.
     ///
     /// - Parameters:
     ///   - request: The request of the response.
@@ -12,7 +12,8 @@ extension ResponseHead {
     public func decoded(_ body: Data, of request: OutgoingRequest, upTo limit: Int) -> (bytes: Data, isWhole: Bool)? {
         let codings = Hop(request: request, head: self).codings
         guard !codings.isEmpty, !body.isEmpty else { return (body, true) }
-        guard var decoder = try? ContentDecoder(codings: codings, limits: .none) else { return nil }
+        let limits = request.options.decodingLimits ?? DecodingLimits()
+        guard var decoder = try? ContentDecoder(codings: codings, limits: limits) else { return nil }
         struct Full: Error {}
         var decoded = Data()
         do {

@@ -52,8 +52,8 @@ struct EventQueue {
             guard bytes + size <= Self.byteLimit else { return dropped += 1 }
             bytes += size
         } else if entries.count >= Self.limit {
-            if joins(event, of: id) { return }
             if acceptsAll, event.isUnlimited { return dropped += 1 }
+            if joins(event, of: id) { return }
         }
         entries.append(Entry(request: request, event: event))
     }

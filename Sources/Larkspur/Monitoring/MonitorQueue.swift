@@ -56,7 +56,11 @@ package final class MonitorQueue: Sendable {
         if delaysRequests, case .monitor(let monitor) = reader { MonitorQueues.add(self, for: monitor) }
     }
 
-    deinit { if delaysRequests { MonitorQueues.removeReleased() } }
+    deinit {
+        if delaysRequests, case .monitor(let monitor) = reader {
+            MonitorQueues.remove(ObjectIdentifier(self), of: monitor)
+        }
+    }
 
     package func post(_ event: RequestEvent, from request: any Request) {
         guard case .copyBody(let part) = event else { return add { $0.queue.post(event, from: request) } }

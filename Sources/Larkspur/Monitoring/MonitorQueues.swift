@@ -1,6 +1,7 @@
 /// The queues of the monitors that delay requests. A recorder finds its own queues here, to wait for its last events.
 enum MonitorQueues {
     private struct Entry {
+        let id: ObjectIdentifier
         weak var queue: MonitorQueue?
     }
 
@@ -9,7 +10,8 @@ enum MonitorQueues {
     /// Adds a queue, if the monitor is an object or a composite of objects. The queue keeps its monitor alive, so the
     /// identity of the monitor stays unique until the queue is released.
     static func add(_ queue: MonitorQueue, for monitor: any EventMonitor) {
-        for object in objects(of: monitor) { box.withLock { $0[object, default: []].append(Entry(queue: queue)) } }
+        let entry = Entry(id: ObjectIdentifier(queue), queue: queue)
+        for object in objects(of: monitor) { box.withLock { $0[object, default: []].append(entry) } }
     }
 
     private static func objects(of monitor: any EventMonitor) -> [ObjectIdentifier] {
@@ -17,11 +19,14 @@ enum MonitorQueues {
         return type(of: monitor) is AnyClass ? [ObjectIdentifier(monitor as AnyObject)] : []
     }
 
-    static func removeReleased() {
+    /// Removes a queue that is being released. A weak reference must not be read under the lock: the reader could be
+    /// the last one to release the queue.
+    static func remove(_ queue: ObjectIdentifier, of monitor: any EventMonitor) {
+        let objects = objects(of: monitor)
         box.withLock { all in
-            all = all.compactMapValues { entries in
-                let kept = entries.filter { $0.queue != nil }
-                return kept.isEmpty ? nil : kept
+            for object in objects {
+                all[object]?.removeAll { $0.id == queue }
+                if all[object]?.isEmpty == true { all[object] = nil }
             }
         }
     }

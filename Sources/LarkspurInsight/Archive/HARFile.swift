@@ -45,8 +45,9 @@ final class HARFile: Sendable {
     }
 
     private static func create(_ path: String) -> (Int32, RequestError?) {
+        // Without O_NOFOLLOW, a link that another user has placed there would make this process truncate another file.
         // Without O_NONBLOCK, opening a pipe would wait for its reader. The file is truncated only if it is a file.
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0o600)
         var status = stat()
         guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
             return (descriptor, error("cannot be created", path, errno))
@@ -68,16 +69,19 @@ final class HARFile: Sendable {
     /// Adds an entry, unless an earlier one could not be written.
     func append(_ entry: JSON) {
         let text = entry.text()
-        queue.sync {
-            let isFirst = state.withLock { !$0.hasEntries }
-            write((isFirst ? "" : ",\n") + text + "\n", isEntry: true)
-        }
+        queue.sync { add(text) }
     }
 
-    /// Closes the file. Throws the first error.
-    func close() async throws(RequestError) {
+    private func add(_ entry: String) {
+        let isFirst = state.withLock { !$0.hasEntries }
+        write((isFirst ? "" : ",\n") + entry + "\n", isEntry: true)
+    }
+
+    /// Adds the last entries and closes the file. Throws the first error.
+    func close(adding entries: [JSON] = []) async throws(RequestError) {
         await withCheckedContinuation { continuation in
             queue.async {
+                for entry in entries { self.add(entry.text()) }
                 let descriptor = self.state.withLock { state in
                     defer { state.descriptor = -1 }
                     return state.descriptor

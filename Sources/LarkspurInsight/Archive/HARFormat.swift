@@ -64,10 +64,13 @@ struct HARFormat: Sendable {
         ]
         if request.body.length != 0 {
             let type = request.headers["Content-Type"]
-            var content = text(hop.sentBody.bytes, isWhole: isWhole(hop.sentBody, request.body.length), type, redaction)
+            var content = text(
+                hop.sentBody.bytes, isWhole: isWhole(hop.sentBody, request.body.length), type, redaction,
+                isEncoded: Self.isEncoded(request.headers))
             if case .stream = request.body, hop.sentBody.bytes.isEmpty { content.comment = "the body was not recorded" }
             var data: [(String, JSON)] = [
-                ("mimeType", .string(type ?? "")), ("params", []), ("text", .string(content.text ?? "")),
+                ("mimeType", .string(self.type(in: request.headers, redaction) ?? "")), ("params", []),
+                ("text", .string(content.text ?? "")),
             ]
             if content.isBase64 { data.append(("_encoding", "base64")) }
             if let comment = content.comment { data.append(("comment", .string(comment))) }
@@ -130,16 +133,20 @@ struct HARFormat: Sendable {
 
     private func content(_ hop: HARExchange.Hop, _ redaction: Redaction) -> JSON {
         let type = hop.head?["Content-Type"]
+        let mimeType = hop.head.flatMap { self.type(in: $0.headers, redaction) }
         let received = hop.receivedBody
         let isReceived = isWhole(received, UInt64(hop.received))
         let decoded = hop.head?.decoded(received.bytes, of: hop.request, upTo: 4 * bodyLimit)
         let isWhole = isReceived && decoded?.isWhole ?? true
-        var content = text(decoded?.bytes ?? received.bytes, isWhole: isWhole, type, redaction)
+        let bytes = decoded?.bytes ?? received.bytes
+        let isEncoded = hop.head.map { Self.isEncoded($0.headers) } ?? false
+        var content = text(
+            bytes, isWhole: isWhole, type, redaction, isEncoded: isEncoded && bytes == received.bytes)
         if decoded == nil, hop.head != nil, !received.bytes.isEmpty {
             content.comment = "the body could not be decoded"
         }
         let size = isWhole ? decoded?.bytes.count ?? hop.received : max(hop.received, decoded?.bytes.count ?? 0)
-        var members: [(String, JSON)] = [("size", JSON(size)), ("mimeType", .string(type ?? "x-unknown"))]
+        var members: [(String, JSON)] = [("size", JSON(size)), ("mimeType", .string(mimeType ?? "x-unknown"))]
         if isWhole, size != hop.received { members.append(("compression", JSON(size - hop.received))) }
         if let text = content.text { members.append(("text", .string(text))) }
         if content.isBase64 { members.append(("encoding", "base64")) }
@@ -159,14 +166,39 @@ struct HARFormat: Sendable {
         var comment: String?
     }
 
+    private static func isEncoded(_ headers: HTTPHeaders) -> Bool {
+        headers.values(for: "Content-Encoding").contains { $0.lowercased() != "identity" }
+    }
+
+    private func type(in headers: HTTPHeaders, _ redaction: Redaction) -> String? {
+        headers.first { $0.name.lowercased() == "content-type" }.map { redaction.value(of: $0) }
+    }
+
+    /// Returns the reason to leave a body out in which the redaction cannot find all secrets.
+    private func reasonToOmit(_ bytes: Data, isWhole: Bool, _ type: String?, isEncoded: Bool) -> String? {
+        if isEncoded { return "the body is encoded, and was left out" }
+        let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        let isJSON =
+            type?.lowercased().contains("json") ?? false || first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+        if isJSON, !isWhole || (try? JSON(data: bytes)) == nil {
+            return "the body is JSON that is not complete or not valid, and was left out"
+        }
+        return nil
+    }
+
     /// Returns the redacted text of a body, or its bytes in base64 if they are not UTF-8.
-    private func text(_ bytes: Data, isWhole: Bool, _ type: String?, _ redaction: Redaction) -> Text {
+    private func text(
+        _ bytes: Data, isWhole: Bool, _ type: String?, _ redaction: Redaction, isEncoded: Bool
+    ) -> Text {
         let comment = isWhole ? nil : "the recorded body is not complete"
         guard !bytes.isEmpty else { return Text(comment: comment) }
+        if redaction != .none, let reason = reasonToOmit(bytes, isWhole: isWhole, type, isEncoded: isEncoded) {
+            return Text(comment: reason)
+        }
         let shown = redaction.body(bytes, type: type)
         if let text = Self.text(shown, isCut: !isWhole) { return Text(text: text, comment: comment) }
         // In a text that is not UTF-8 the redaction cannot find the names of secrets.
-        let kind = type?.lowercased() ?? ""
+        let kind = type?.lowercased() ?? "text/"
         if redaction != .none, ["json", "xml", "text/", "form"].contains(where: kind.contains) {
             return Text(comment: "the body is text that is not UTF-8, and was left out")
         }

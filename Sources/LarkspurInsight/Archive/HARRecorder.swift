@@ -37,6 +37,8 @@ public final class HARRecorder: EventMonitor {
 
     public let delaysRequests = true
     public let bodyLimit: Int
+    /// The largest limit for which the limit of decoded bytes, four times as many, is still a number.
+    private static let largestLimit = Int.max / 4
     private let format: HARFormat
     private let file: HARFile
     private let state = Guarded(State())
@@ -49,7 +51,7 @@ public final class HARRecorder: EventMonitor {
     ///     out.
     ///   - redaction: The rules for secrets.
     public init(to file: URL, bodyLimit: Int = 64 << 10, redacting redaction: Redaction = .standard) {
-        self.bodyLimit = max(0, bodyLimit)
+        self.bodyLimit = min(max(0, bodyLimit), Self.largestLimit)
         format = HARFormat(redaction: redaction, bodyLimit: self.bodyLimit)
         self.file = HARFile(file)
     }
@@ -71,12 +73,10 @@ public final class HARRecorder: EventMonitor {
             defer { state.exchanges = [:] }
             return Array(state.exchanges.values)
         }
-        for exchange in open {
-            if let entry = exchange.entry(endingWith: "the recording has ended before the hop", format) {
-                file.append(entry)
-            }
-        }
-        try await file.close()
+        // The entry of a hop that has just ended may still be on its way to the file.
+        await receiveAllEvents()
+        let reason = "the recording has ended before the hop"
+        try await file.close(adding: open.compactMap { $0.entry(endingWith: reason, format) })
     }
 
     /// Waits for the last events of requests that have finished. The thread that delivers them may be late.

@@ -96,6 +96,58 @@ struct HARRecorderTests {
         #expect(text.contains("page=3") && text.contains("Ada"))
     }
 
+    @Test("Bodies in which not all secrets can be found are left out")
+    func leftOut() async throws {
+        let pairs = #"{"items":[{"name":"pin","value":"hunter2"}],"more":""#
+        let bodies: [(String, [String: String], Data)] = [
+            ("cut", ["Content-Type": "application/json"], Data((pairs + String(repeating: "x", count: 2_000)).utf8)),
+            ("invalid", [:], Data(pairs.utf8)),
+            ("encoded", ["Content-Type": "image/x", "Content-Encoding": "rot13"], Data("hunter2".utf8)),
+            ("wide", [:], Data("hunter2".utf16.flatMap { [UInt8($0 & 255), 0] })),
+        ]
+        let session = session { request in
+            let (_, headers, bytes) = bodies.first { request.url.path == "/" + $0.0 } ?? bodies[0]
+            return .response(headers: HTTPHeaders(headers), chunks: [bytes])
+        }
+        for (path, headers, bytes) in bodies {
+            let upload = await session.upload(bytes, to: "http://h/\(path)", headers: HTTPHeaders(headers))
+            _ = await upload.serializingData().response
+        }
+        try await har.finish()
+        let entries = try archive.entries()
+        try #require(entries.count == bodies.count)
+        for (entry, body) in zip(entries, bodies) {
+            let (sent, received) = (entry["request"]["postData"], entry["response"]["content"])
+            #expect(sent["text"].string ?? "" == "" && received["text"].isNull, "\(body.0)")
+            #expect(sent["comment"].string != nil && received["comment"].string != nil, "\(body.0)")
+        }
+    }
+
+    @Test("Any number is a limit for bodies", arguments: [Int.min, 0, .max])
+    func limits(limit: Int) async throws {
+        let file = file.deletingLastPathComponent().appendingPathComponent("\(UUID()).har")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let har = HARRecorder(to: file, bodyLimit: limit)
+        let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: [har])
+        _ = try await session.request("http://h/").serializingString().value
+        try await har.finish()
+        let text = try String(contentsOf: file, encoding: .utf8)
+        #expect(text.contains(#""status":200"#) && text.contains(#""text":"x""#) == (limit == .max))
+    }
+
+    @Test("A link is not followed")
+    func link() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("larkspur-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (target, link) = (folder.appendingPathComponent("target"), folder.appendingPathComponent("link"))
+        try Data("kept".utf8).write(to: target)
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
+        let har = HARRecorder(to: link)
+        await #expect(throws: RequestError.self) { try await har.finish() }
+        #expect(try Data(contentsOf: target) == Data("kept".utf8))
+    }
+
     @Test("The file is valid after each entry, and has the entries of all hops that have ended")
     func afterCrash() async throws {
         let session = session { .text(String($0.url.path)) }

@@ -195,6 +195,22 @@ struct DelayingMonitorTests {
         #expect(batch.missed == 0)
     }
 
+    @Test("Dropped events between parts of a body add no entries")
+    func droppedBetweenParts() async {
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let request = await session.request("http://h/")
+        var queue = EventQueue(acceptsAll: true)
+        for _ in 0..<EventQueue.limit { queue.post(.webSocket(.sendPing), from: request) }
+        for _ in 0..<100 {
+            queue.post(.receiveBody(1), from: request)
+            queue.post(.webSocket(.receivePing), from: request)
+        }
+        let batch = queue.take()
+        #expect(batch.entries.count == EventQueue.limit + 1 && batch.dropped == 100)
+        let isMerged = if case .receiveBody(100)? = batch.entries.last?.event { true } else { false }
+        #expect(isMerged)
+    }
+
     @Test("At most 512 hops get a turn for each batch that the monitor takes; the end of a turn gives the next one")
     func turns() async {
         let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: [monitor])
