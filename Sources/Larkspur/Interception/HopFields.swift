@@ -14,7 +14,7 @@
 ///
 /// A redirect may lead to another origin: look at ``HopContext/url`` before you return a secret. A field that differs
 /// from request to request keeps them from sharing an exchange, unless ``Coalescing/identicalReads(ignoring:)`` names
-/// the field.
+/// the field, beside those of ``Coalescing/identicalReads``.
 public protocol HopFieldSource: Sendable {
     /// Returns the fields for a new request; nil if the request gets none.
     ///

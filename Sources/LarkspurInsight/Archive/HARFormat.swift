@@ -139,7 +139,7 @@ struct HARFormat: Sendable {
         let decoded = hop.head?.decoded(received.bytes, of: hop.request, upTo: 4 * bodyLimit)
         let isWhole = isReceived && decoded?.isWhole ?? true
         let bytes = decoded?.bytes ?? received.bytes
-        let isEncoded = hop.head.map { Self.isEncoded($0.headers) } ?? false
+        let isEncoded = hop.head.map { !$0.bodyIsDecoded && Self.isEncoded($0.headers) } ?? false
         var content = text(
             bytes, isWhole: isWhole, type, redaction, isEncoded: isEncoded && bytes == received.bytes)
         if decoded == nil, hop.head != nil, !received.bytes.isEmpty {
@@ -174,7 +174,7 @@ struct HARFormat: Sendable {
         headers.first { $0.name.lowercased() == "content-type" }.map { redaction.value(of: $0) }
     }
 
-    /// Returns the reason to leave a body out in which the redaction cannot find all secrets.
+    /// Returns the reason to leave out a body that cannot be redacted reliably; nil if there is none.
     private func reasonToOmit(_ bytes: Data, isWhole: Bool, _ type: String?, isEncoded: Bool) -> String? {
         if isEncoded { return "the body is encoded, and was left out" }
         let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
@@ -197,7 +197,7 @@ struct HARFormat: Sendable {
         }
         let shown = redaction.body(bytes, type: type)
         if let text = Self.text(shown, isCut: !isWhole) { return Text(text: text, comment: comment) }
-        // In a text that is not UTF-8 the redaction cannot find the names of secrets.
+        // Text that is not UTF-8 cannot be redacted reliably.
         let kind = type?.lowercased() ?? "text/"
         if redaction != .none, ["json", "xml", "text/", "form"].contains(where: kind.contains) {
             return Text(comment: "the body is text that is not UTF-8, and was left out")

@@ -13,7 +13,7 @@ import Larkspur
 /// and `_webSocketMessages`, which has the sizes and times of messages but not their content.
 ///
 /// An entry is written when its hop has ended. From then on the file is valid JSON with this entry, also after a crash
-/// of the process. The file is accessible by its owner only. An existing file is replaced.
+/// of the process. The file is accessible by its owner only. An existing file is replaced; a symbolic link is refused.
 ///
 /// URLs, fields and bodies are redacted as in logs. The recorder misses no request: requests wait if the disk is slow
 /// (`EventMonitor.delaysRequests`). An error of the disk ends the recording, and does not disturb requests.
@@ -56,8 +56,8 @@ public final class HARRecorder: EventMonitor {
         self.file = HARFile(file)
     }
 
-    /// The number of events that were dropped because the disk was too slow. Only bodies and messages of WebSockets are
-    /// dropped, never entries.
+    /// The number of events that were dropped because the disk was too slow: parts of bodies, events of WebSockets, and
+    /// `suspend`, `resume` and `ignoreOption`. Entries are never dropped.
     public var droppedEvents: Int { state.withLock { $0.dropped } }
 
     /// Ends the recording: waits for the entries of all requests that have finished, writes an entry with an `_error`

@@ -64,11 +64,11 @@ public struct TraceContext: Hashable, Sendable {
 
     /// The identifier of the trace.
     public var traceID: TraceID
-    /// The identifier of the span that is the parent of what follows.
+    /// The identifier of the current span, which is the parent of new spans.
     public var spanID: SpanID
     /// Whether the sender may have recorded the trace. The flag is passed on unchanged.
     public var isSampled: Bool
-    /// The positions of other tracing systems, which are passed on unchanged.
+    /// The entries of `tracestate`, each of one tracing system. They are passed on unchanged.
     public var state: TraceState
 
     /// Creates a context from its parts.

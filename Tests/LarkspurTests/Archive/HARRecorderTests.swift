@@ -123,6 +123,18 @@ struct HARRecorderTests {
         }
     }
 
+    @Test("The body of a response that the transport has decoded is recorded")
+    func decodedByTheTransport() async throws {
+        let session = session { _ in
+            let fields = [HeaderField(name: "Content-Encoding", value: "br")]
+            let head = ResponseHead(status: 200, fields: fields, bodyIsDecoded: true)
+            return StubAnswer([.head(head), .body(Data("the answer".utf8))])
+        }
+        _ = try await session.request("http://h/").serializingString().value
+        try await har.finish()
+        #expect(try archive.entries().first?["response"]["content"]["text"] == "the answer")
+    }
+
     @Test("Any number is a limit for bodies", arguments: [Int.min, 0, .max])
     func limits(limit: Int) async throws {
         let file = file.deletingLastPathComponent().appendingPathComponent("\(UUID()).har")

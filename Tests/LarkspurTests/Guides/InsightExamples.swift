@@ -7,6 +7,11 @@ import Testing
 
 // A tracing library, as far as the guide needs it.
 
+enum OTValue {
+    case string(String)
+    case int(Int)
+}
+
 private enum OTKind {
     case client
     case `internal`
@@ -16,15 +21,19 @@ private final class OTSpan: Sendable {
     let traceID: String
     let spanID = TraceContext.SpanID.random().description
     let isSampled: Bool
-    let traceState: String? = nil
+    let traceState: String?
     let facts: Protected<[String]>
     let ended: @Sendable ([String]) -> Void
 
-    init(_ traceID: String, isSampled: Bool, _ facts: [String], ended: @escaping @Sendable ([String]) -> Void) {
-        (self.traceID, self.isSampled, self.facts, self.ended) = (traceID, isSampled, Protected(facts), ended)
+    init(
+        _ traceID: String, isSampled: Bool, state: String?, _ facts: [String],
+        ended: @escaping @Sendable ([String]) -> Void
+    ) {
+        (self.traceID, self.isSampled, traceState) = (traceID, isSampled, state)
+        (self.facts, self.ended) = (Protected(facts), ended)
     }
 
-    func setAttribute(_ name: String, _ value: String) { facts.withLock { $0.append("\(name)=\(value)") } }
+    func setAttribute(_ name: String, _ value: OTValue) { facts.withLock { $0.append("\(name)=\(value)") } }
     func setError() { facts.withLock { $0.append("error") } }
     func end(at time: Date) { ended(facts.withLock { $0 }) }
 }
@@ -32,16 +41,19 @@ private final class OTSpan: Sendable {
 private final class OTSpanBuilder {
     private let tracer: Tracer
     private var facts: [String]
-    private var parent: (trace: String, span: String, isSampled: Bool)?
+    private var parent: (trace: String, span: String, isSampled: Bool, state: String)?
 
     init(_ tracer: Tracer, _ facts: [String]) { (self.tracer, self.facts) = (tracer, facts) }
 
-    func setParent(_ trace: String, _ span: String, isSampled: Bool) { parent = (trace, span, isSampled) }
-    func setAttribute(_ name: String, _ value: String) { facts.append("\(name)=\(value)") }
+    func setParent(_ trace: String, _ span: String, isSampled: Bool, state: String) {
+        parent = (trace, span, isSampled, state)
+    }
+    func setAttribute(_ name: String, _ value: OTValue) { facts.append("\(name)=\(value)") }
 
     func startSpan(at time: Date) -> OTSpan {
         OTSpan(
-            parent?.trace ?? TraceContext.TraceID.random().description, isSampled: parent?.isSampled ?? true, facts
+            parent?.trace ?? TraceContext.TraceID.random().description, isSampled: parent?.isSampled ?? true,
+            state: parent?.state, facts
         ) { [tracer] facts in tracer.journal.note(facts.joined(separator: " ")) }
     }
 }
@@ -62,7 +74,7 @@ private struct Bridge: SpanRecorder {
         }
 
         func end(_ end: SpanEnd) {
-            for (name, value) in end.attributes { span.setAttribute(name, value.text) }
+            for (name, value) in end.attributes { span.setAttribute(name, value.bridged) }
             if end.isError { span.setError() }
             span.end(at: end.time)
         }
@@ -73,19 +85,21 @@ private struct Bridge: SpanRecorder {
     func start(_ start: SpanStart) -> any TraceSpan {
         let builder = tracer.spanBuilder(start.name, kind: start.kind == .hop ? .client : .internal)
         if let parent = start.parent {
-            builder.setParent(parent.traceID.description, parent.spanID.description, isSampled: parent.isSampled)
+            builder.setParent(
+                parent.traceID.description, parent.spanID.description, isSampled: parent.isSampled,
+                state: parent.state.description)
         }
-        for (name, value) in start.attributes { builder.setAttribute(name, value.text) }
+        for (name, value) in start.attributes { builder.setAttribute(name, value.bridged) }
         return Span(span: builder.startSpan(at: start.time))
     }
 }
 
 extension SpanValue {
-    var text: String {
+    var bridged: OTValue {
         switch self {
-        case .string(let text): text
-        case .int(let number): "\(number)"
-        @unknown default: ""
+        case .string(let text): .string(text)
+        case .int(let number): .int(number)
+        @unknown default: .string("")
         }
     }
 }

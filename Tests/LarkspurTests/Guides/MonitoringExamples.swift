@@ -58,7 +58,7 @@ struct MonitoringExamples {
 
     @Test("A recorder delays requests and receives bodies")
     func recorder() async throws {
-        struct Archive: EventMonitor {
+        final class Archive: EventMonitor {
             let delaysRequests = true
             let bodyLimit = 64 << 10
 

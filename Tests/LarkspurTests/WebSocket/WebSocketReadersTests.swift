@@ -111,14 +111,15 @@ struct WebSocketReadersTests {
             .webSocket(answering: request, compression: nil) { socket in
                 socket.send(raw: Data((0..<10).flatMap { [0x89, 1, $0] as [UInt8] }))
                 for _ in 0..<10 { socket.ping() }
+                socket.send("sent")
                 await socket.closed()
                 pongs.withLock { $0 = socket.pongs.count }
                 #expect(socket.pongs.prefix(10) == (0..<10).map { Data([$0]) }[...])
             }
         }
         let socket = await socket("/pings")
-        _ = try await socket.opened
-        _ = try await socket.ping()
+        var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .text("sent"))  // the pings before it have arrived
         try await socket.close()
         try await server.wait { $0.connectionCount == 0 }
         #expect(pongs.withLock { $0 } == 20)
