@@ -100,7 +100,7 @@ extension Redaction {
         let isMeasure = Self.limits.contains(first) || Self.measures.contains(last)
         let telling = Self.withoutHarmless(parts.words)
         let joined = telling.joined()
-        if fragments.contains(where: { isMeasure ? joined.hasSuffix($0) : joined.contains($0) }) { return true }
+        if fragments.contains(where: { isMeasure ? joined.hasSuffix($0) : joined.includes($0) }) { return true }
         return hasSecretWord(telling, isAtEnd: isMeasure || Self.attributes.contains(last))
     }
 
@@ -162,5 +162,16 @@ extension String {
         var text = self[...]
         while text.last?.isNumber == true { text.removeLast() }
         return text
+    }
+}
+
+extension String {
+    /// Returns whether the text occurs in this one. If both are ASCII, their bytes are compared, because a search for
+    /// characters takes many times as long.
+    fileprivate func includes(_ text: String) -> Bool {
+        guard utf8.allSatisfy({ $0 < 0x80 }), text.utf8.allSatisfy({ $0 < 0x80 }) else { return contains(text) }
+        let (whole, part) = (Array(utf8), Array(text.utf8))
+        guard part.count <= whole.count else { return false }
+        return (0...whole.count - part.count).contains { whole[$0...].starts(with: part) }
     }
 }
