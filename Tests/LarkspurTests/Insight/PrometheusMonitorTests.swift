@@ -4,12 +4,6 @@ import Testing
 
 @testable import LarkspurInsight
 
-private struct RetryOnce: RequestRetrier {
-    func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        request.retryCount == 0 ? .retry : .doNotRetry
-    }
-}
-
 private struct Refusal: Error {}
 
 @Suite("Metrics of requests", .timeLimit(.minutes(3)))

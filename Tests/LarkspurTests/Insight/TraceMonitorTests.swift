@@ -3,12 +3,6 @@ import LarkspurInsight
 import LarkspurTesting
 import Testing
 
-private struct RetryOnce: RequestRetrier {
-    func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        request.retryCount == 0 ? .retry : .doNotRetry
-    }
-}
-
 private struct Refusal: Error {}
 
 @Suite("Traces of requests", .timeLimit(.minutes(3)))

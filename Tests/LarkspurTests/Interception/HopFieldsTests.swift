@@ -27,12 +27,6 @@ private struct TenantSource: HopFieldSource {
     }
 }
 
-private struct RetryOnce: RequestRetrier {
-    func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        request.retryCount == 0 ? .retry : .doNotRetry
-    }
-}
-
 @Suite("Fields of hops", .timeLimit(.minutes(3)))
 struct HopFieldsTests {
     private let log = TransportLog()
