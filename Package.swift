@@ -18,6 +18,8 @@ let package = Package(
         .library(name: "Larkspur", targets: ["Larkspur"]),
         .library(name: "LarkspurXML", targets: ["LarkspurXML"]),
         .library(name: "LarkspurInsight", targets: ["LarkspurInsight"]),
+        .library(name: "LarkspurFleet", targets: ["LarkspurFleet"]),
+        .library(name: "LarkspurImages", targets: ["LarkspurImages"]),
         .library(name: "LarkspurURLSession", targets: ["LarkspurURLSession"]),
         .library(name: "LarkspurCurl", targets: ["LarkspurCurl"]),
         .library(name: "LarkspurTesting", targets: ["LarkspurTesting"]),
@@ -50,19 +52,48 @@ let package = Package(
                 .target(name: "LarkspurURLSession", condition: .when(platforms: apple)),
             ],
             swiftSettings: settings),
+        // Shared by the annexes. Users see nothing of it.
+        .target(name: "LarkspurAnnex", dependencies: ["LarkspurBase"], swiftSettings: settings),
         // Annexes use the public API of Larkspur alone, as a module of another package would.
         .target(name: "LarkspurXML", dependencies: ["Larkspur"], packageAccess: false, swiftSettings: settings),
-        .target(name: "LarkspurInsight", dependencies: ["Larkspur"], packageAccess: false, swiftSettings: settings),
-        .target(name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur"], swiftSettings: settings),
+        .target(
+            name: "LarkspurInsight", dependencies: ["Larkspur", "LarkspurAnnex"], packageAccess: false,
+            swiftSettings: settings),
+        .target(name: "CLarkspurFleet"),
+        .target(
+            name: "LarkspurFleet", dependencies: ["Larkspur", "LarkspurAnnex", "CLarkspurFleet"], packageAccess: false,
+            swiftSettings: settings),
+        .target(name: "CLarkspurImages"),
+        .target(
+            name: "LarkspurImages", dependencies: ["Larkspur", "LarkspurAnnex", "CLarkspurImages"],
+            packageAccess: false,
+            swiftSettings: settings),
+        .target(
+            name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur", "LarkspurInsight"], swiftSettings: settings
+        ),
         .target(name: "CTestWidth", path: "Tests/CTestWidth"),
+        .target(name: "TestSupport", path: "Tests/TestSupport"),
         .testTarget(name: "LarkspurBaseTests", dependencies: ["CTestWidth", "LarkspurBase"]),
-        .testTarget(name: "LarkspurHTTPTests", dependencies: ["CTestWidth", "LarkspurHTTP"]),
+        .testTarget(name: "LarkspurHTTPTests", dependencies: ["CTestWidth", "TestSupport", "LarkspurHTTP"]),
         .testTarget(name: "LarkspurTransportTests", dependencies: ["CTestWidth", "LarkspurTransport"]),
         .testTarget(name: "LarkspurCacheTests", dependencies: ["CTestWidth", "LarkspurCache"]),
         .testTarget(
             name: "LarkspurTests",
-            dependencies: ["CTestWidth", "Larkspur", "LarkspurXML", "LarkspurInsight", "LarkspurTesting"],
+            dependencies: [
+                "CTestWidth", "TestSupport", "Larkspur", "LarkspurXML", "LarkspurInsight", "LarkspurImages",
+                "LarkspurTesting",
+            ],
             exclude: leftOut),
+        .testTarget(
+            name: "LarkspurFleetTests",
+            dependencies: [
+                "CTestWidth", "TestSupport", "CLarkspurFleet", "LarkspurFleet", "LarkspurAnnex", "LarkspurTesting",
+            ]),
+        .testTarget(
+            name: "LarkspurImagesTests",
+            dependencies: [
+                "CTestWidth", "TestSupport", "CLarkspurImages", "LarkspurAnnex", "LarkspurImages", "LarkspurTesting",
+            ]),
         .testTarget(
             name: "TransportContractTests",
             dependencies: [

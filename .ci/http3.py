@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """A server for HTTP/3 and, on the same port, HTTP/2 and HTTP/1.1 over TCP; and a UDP relay that stops after a while.
 
-    http3.py CERTIFICATE KEY PORT ONLY VANISHING   PORT is the server's. On ONLY it speaks HTTP/3 and nothing else. The
-                                                   datagrams to the port VANISHING are passed on to PORT, and the answers
-                                                   back, until the first hundred have been.
+    http3.py CERTIFICATE KEY PORT ONLY VANISHING OTHER-CERTIFICATE OTHER-KEY OTHER
 
-/version answers with the version of HTTP and the length of the request's body, /bytes/N with N bytes, /stall with a head and
-no end. Every answer over TCP names the server over HTTP/3 in an Alt-Svc field.
+PORT is the server's. On ONLY it speaks HTTP/3 and nothing else. The datagrams to the port VANISHING are passed on to PORT, and
+the answers back, until the first hundred have been. On OTHER it speaks HTTP/3 with the other certificate.
+
+/used answers with the field Alt-Used of the request, /version with the version of HTTP and the length of the request's body, /bytes/N with N bytes, /stall with a head and
+no end, /echo with the body of the request as it arrives. Every answer over TCP names the server over HTTP/3 in an Alt-Svc field.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ import hypercorn.config
 async def answer(scope, receive, send):
     if scope["type"] != "http":
         return
+    if scope["path"] == "/echo":
+        return await echo(receive, send)
     count = 0
     while True:
         message = await receive()
@@ -33,6 +36,10 @@ async def answer(scope, receive, send):
             piece = bytes(min(left, 65_536))
             left -= len(piece)
             await send({"type": "http.response.body", "body": piece, "more_body": left > 0})
+    elif path == "/used":
+        text = dict(scope["headers"]).get(b"alt-used", b"none")
+        await begin(send, len(text))
+        await send({"type": "http.response.body", "body": text})
     elif path == "/stall":
         await begin(send, 1_000)
         await send({"type": "http.response.body", "body": b"begun", "more_body": True})
@@ -41,6 +48,16 @@ async def answer(scope, receive, send):
         text = f"HTTP/{scope['http_version']}, {count} bytes".encode()
         await begin(send, len(text))
         await send({"type": "http.response.body", "body": text})
+
+
+async def echo(receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+    while True:
+        message = await receive()
+        more = message["type"] == "http.request" and message.get("more_body", False)
+        await send({"type": "http.response.body", "body": message.get("body", b""), "more_body": more})
+        if not more:
+            break
 
 
 async def begin(send, length):
@@ -91,10 +108,12 @@ def serve(certificate, key, tcp, udp):
     return hypercorn.asyncio.serve(answer, configuration)
 
 
-async def main(certificate, key, port, only, vanishing):
+async def main(certificate, key, port, only, vanishing, other_certificate, other_key, other):
     await asyncio.get_running_loop().create_datagram_endpoint(
         lambda: Front(int(port)), local_addr=("127.0.0.1", int(vanishing)))
-    await asyncio.gather(serve(certificate, key, [port], port), serve(certificate, key, [], only))
+    await asyncio.gather(
+        serve(certificate, key, [port], port), serve(certificate, key, [], only),
+        serve(other_certificate, other_key, [], other))
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -76,7 +76,9 @@ int clarkspur_socket_local_port(int descriptor) {
 
 void clarkspur_socket_shut_down(int descriptor, int local_port, const char *remote_address, int remote_port) {
     char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
-    if (!remote_address || end_of(descriptor, local_name, local) != local_port) { return; }
+    // Without an IP address, as for a Unix-domain socket, both ports are 0 and `end_of` writes no text to compare.
+    if (!remote_address || local_port == 0 || remote_port == 0) { return; }
+    if (end_of(descriptor, local_name, local) != local_port) { return; }
     if (end_of(descriptor, remote_name, remote) != remote_port || strcmp(remote, remote_address) != 0) { return; }
     shutdown(descriptor, SHUT_RDWR);
 }

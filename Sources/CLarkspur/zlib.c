@@ -43,8 +43,7 @@ static const char abi[] = "1";
     F(inflateInit2_, int, (stream *, int, const char *, int)) \
     F(inflate, int, (stream *, int)) \
     F(inflateReset, int, (stream *)) \
-    F(inflateGetDictionary, int, (stream *, uint8_t *, unsigned *)) \
-    F(inflateSetDictionary, int, (stream *, const uint8_t *, unsigned)) \
+    F(inflateResetKeep, int, (stream *)) \
     F(inflateEnd, int, (stream *)) \
     F(deflateInit2_, int, (stream *, int, int, int, int, int, const char *, int)) \
     F(deflate, int, (stream *, int)) \
@@ -120,20 +119,13 @@ static void close_encoder(void *coder) {
 
 // MARK: Messages
 
-// Begins another stream that can refer to the bytes before it.
-static bool continue_decoder(stream *stream) {
-    uint8_t window[1 << 15];
-    unsigned count = 0;
-    return bound.inflateGetDictionary(stream, window, &count) == 0 && bound.inflateReset(stream) == 0
-        && bound.inflateSetDictionary(stream, window, count) == 0;
-}
-
 static clarkspur_coding_state decode_message(void *coder, clarkspur_coding_step *step, bool is_last) {
     stream *stream = coder;
     for (;;) {
         clarkspur_coding_state state = run(bound.inflate, stream, step, Z_NO_FLUSH);
         if (state == clarkspur_coding_failed) { return state; }
-        if (state == clarkspur_coding_ended && !continue_decoder(stream)) {
+        // Another stream begins after a last block. It can refer to the bytes before it, so zlib keeps its window.
+        if (state == clarkspur_coding_ended && bound.inflateResetKeep(stream) != 0) {
             step->problem = "out of memory";
             return clarkspur_coding_failed;
         }

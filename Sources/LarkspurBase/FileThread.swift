@@ -83,11 +83,13 @@ package final class FileThread: SerialExecutor {
         ThreadMarks.fileThread = number
         while true {
             jobsAvailable.wait()
-            let jobs = box.withLock { state in
+            var jobs = box.withLock { state in
                 defer { state.jobs = [] }
                 return state.jobs
             }
-            for job in jobs {
+            // Each closure is released when it has run, and with it what it holds, such as files.
+            jobs.reverse()
+            while let job = jobs.popLast() {
                 switch job {
                 case .task(let job): job.runSynchronously(on: asUnownedSerialExecutor())
                 case .closure(let work): work()

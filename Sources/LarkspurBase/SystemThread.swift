@@ -1,6 +1,14 @@
 internal import CLarkspur
 import Dispatch
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// A thread of the system, for work that may block.
 package enum SystemThread {
     /// Runs the closure on a new thread, which ends when the closure returns. Debuggers show the first 15 characters of
@@ -18,6 +26,9 @@ package enum SystemThread {
         // If the system has no resources for a new thread, a thread of the system's pool runs the closure.
         DispatchQueue(label: name).async(execute: work)
     }
+
+    /// Blocks the current thread for a short time. Never called on a thread of the pool of Swift tasks.
+    package static func pause(microseconds: UInt32) { usleep(microseconds) }
 
     private final class Work: Sendable {
         let perform: @Sendable () -> Void

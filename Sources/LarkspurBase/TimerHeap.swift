@@ -1,15 +1,13 @@
 /// A heap of elements that are ordered by time. Adding an element, removing an element and removing the earliest
 /// element each take O(log n).
-package struct TimerHeap<Element> {
+package struct TimerHeap<Element, Time: Comparable> {
     /// Identifies an element until it is removed. A later element never has the same identifier.
     package struct ID: Hashable, Sendable {
         fileprivate let slot: Int
         fileprivate let use: UInt64
     }
 
-    package typealias Time = ContinuousClock.Instant
-
-    private struct Slot {
+    fileprivate struct Slot {
         var use: UInt64 = 0
         /// The index of the slot's node in the heap.
         var node = 0
@@ -83,3 +81,7 @@ package struct TimerHeap<Element> {
         slots[nodes[parent].slot].node = parent
     }
 }
+
+extension TimerHeap.Slot: Sendable where Element: Sendable, Time: Sendable {}
+
+extension TimerHeap: Sendable where Element: Sendable, Time: Sendable {}

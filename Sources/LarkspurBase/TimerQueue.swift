@@ -6,14 +6,14 @@ import Dispatch
 /// A sleeping task for each timer would need more memory: the runtime keeps a cancelled sleep until its time has
 /// passed. Adding a timer and removing a timer each take O(log n).
 package final class TimerQueue: Sendable {
-    package typealias ID = TimerHeap<Action>.ID
+    package typealias ID = TimerHeap<Action, ContinuousClock.Instant>.ID
     package typealias Action = @Sendable () -> Void
 
     package static let shared = TimerQueue()
 
     private struct State {
         let timer: any DispatchSourceTimer
-        var heap = TimerHeap<Action>()
+        var heap = TimerHeap<Action, ContinuousClock.Instant>()
         /// The time when the system's timer fires; nil if that timer is not set.
         var wakeTime: ContinuousClock.Instant?
 

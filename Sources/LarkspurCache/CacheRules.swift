@@ -52,12 +52,14 @@ package struct CacheRules: Sendable {
         control.mustUnderstand ? understood.contains(status) : !control.noStore
     }
 
-    /// Returns whether the end of the body can be told from a connection that broke. If the server marks the end by
-    /// closing the connection, a part of the body could be stored as the whole.
+    /// Returns whether the end of the body can be told from a connection that broke. In HTTP/1, a server can mark the
+    /// end by closing the connection, also without `Connection: close`. A part of such a body would be stored as the
+    /// whole.
     private static func isDelimited(_ head: ResponseHead) -> Bool {
         if head.status == 204 || head.contentLength != nil || head["Transfer-Encoding"] != nil { return true }
-        let closes = head.values(for: "Connection").flatMap(\.listed).contains { $0.lowercased() == "close" }
-        return head.version != "HTTP/1.0" && !closes
+        guard head.version == "HTTP" else { return !head.version.hasPrefix("HTTP/1") }
+        // The version is not known. A server that closes the connection after the body says so in HTTP/1.1.
+        return !head.values(for: "Connection").flatMap(\.listed).contains { $0.lowercased() == "close" }
     }
 
     // MARK: Freshness
@@ -112,12 +114,14 @@ package struct CacheRules: Sendable {
         let asks = wishes.noCache || instructions.isRepeated || control.noCache || age > wishes.maxAge ?? .infinity
         if !asks {
             if isFresh, -staleness >= wishes.minFresh ?? 0 { return .serve(.hit(age: .seconds(age)), age: age) }
-            if !isFresh, mayBeStale {
+            // A request that wants a response to be fresh for some time never gets a stale one.
+            if !isFresh, mayBeStale, wishes.minFresh == nil {
                 var accepted = wishes.maxStale ?? -1
                 if case .preferCached(let limit) = instructions.policy { accepted = max(accepted, limit / .seconds(1)) }
                 if staleness <= accepted { return .serve(.stale(because: .allowed), age: age) }
                 let window = control.staleWhileRevalidate ?? options.staleWhileRevalidate.map { $0 / .seconds(1) } ?? -1
-                if staleness <= window, !wishes.onlyIfCached {
+                // In the background there is no handler that could decide about the newer response.
+                if staleness <= window, !wishes.onlyIfCached, instructions.draft == nil {
                     return .serve(.stale(because: .revalidating), age: age)
                 }
             }

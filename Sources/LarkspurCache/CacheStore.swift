@@ -35,20 +35,23 @@ package struct CacheKey: Hashable, Sendable {
 /// These are all fields whose values logs hide, such as `Authorization` and `X-API-Key`. Servers often forget to name
 /// them in `Vary`. Cookies are left out: most responses do not depend on them, so ``Selection`` has a rule for them.
 private enum Credentials {
-    /// Frequent fields, which need no closer look.
-    private static let harmless: Set<String> = [
-        "Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Cookie", "Content-Type", "Cache-Control",
-        "If-None-Match", "Range", "traceparent",
-    ]
-
     static func contain(_ field: HeaderField) -> Bool {
-        if harmless.contains(field.name) { return false }
+        switch field.name {
+        // Frequent fields, which need no closer look. To compare so few texts takes less time than to hash one.
+        case "Accept-Encoding", "Accept-Language", "User-Agent", "Accept", "Cookie", "Content-Type", "Cache-Control",
+            "If-None-Match", "Range", "traceparent":
+            return false
+        default: break
+        }
         return (field.isSecret || Redaction.standard.hides(field.name)) && !HTTPHeaders.areEqual(field.name, "Cookie")
     }
 }
 
 /// A response as it is in the store.
 package struct StoredResponse: Sendable {
+    /// The size of a buffer: the maximum number of bytes of a body that are read at once.
+    package static let buffer = 144 << 10
+
     package let head: StoredHead
     package let body: any StoredBody
 
@@ -98,6 +101,9 @@ package protocol CacheStore: AnyObject, Sendable {
 
     func removeAll()
 
+    /// Lists the entries.
+    func list() -> any CacheListing
+
     /// Calls the closure with each entry, and removes the entries for which it returns false.
     func filter(_ isKept: @escaping @Sendable (StoredHead, _ size: UInt64) -> Bool) async throws
 
@@ -113,10 +119,25 @@ extension CacheStore {
     package func takeProblem() -> String? { nil }
 }
 
+/// A pass over the entries of a store.
+package protocol CacheListing: Sendable {
+    /// Returns the next entries with their sizes, which may be none; nil after the last ones. Only these are read.
+    func next() async -> [(head: StoredHead, size: UInt64)]?
+}
+
 /// A response that is being stored. The bytes come in order, from one thread at a time.
-package protocol CacheWriter: CacheDraft {
+package protocol CacheWriter: Sendable {
     /// Adds bytes to the body. If they cannot be stored, the response is dropped.
     func append(_ bytes: Data)
+
+    /// Stores the response. A head or a body that is given replaces the received one.
+    func commit(head: StoredHead?, body: Data?)
+
+    /// Discards the response.
+    func drop()
+
+    /// Whether the response can still be stored: it was neither dropped nor committed.
+    var isOpen: Bool { get }
 
     /// Returns whether many bytes wait to be written, so that the exchange should pause.
     ///
@@ -130,8 +151,25 @@ package protocol CacheWriter: CacheDraft {
     /// Calls back once, before or after this function returns. An error means that the bytes are no longer there. The
     /// bytes of a response that was committed stay readable.
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void)
+
+    /// Whether the response cannot be stored any more, because writing has failed, and its bytes are kept for readers.
+    /// The exchange then releases them, and is no faster than its slowest reader.
+    var servesReadersOnly: Bool { get }
+
+    /// The position of the first byte that can be read while `servesReadersOnly` is true.
+    var firstKept: UInt64 { get }
+
+    /// Releases bytes while `servesReadersOnly` is true.
+    ///
+    /// - Parameters:
+    ///   - position: The position of the slowest reader.
+    ///   - limit: The position before which bytes are released too if they take too much memory.
+    func release(before position: UInt64, orBefore limit: UInt64)
 }
 
 extension CacheWriter {
     package func isBehind(_ caughtUp: @escaping @Sendable () -> Void) -> Bool { false }
+    package var servesReadersOnly: Bool { false }
+    package var firstKept: UInt64 { 0 }
+    package func release(before position: UInt64, orBefore limit: UInt64) {}
 }

@@ -44,8 +44,8 @@ struct CachingState {
     var phase = Phase.waiting {
         didSet {
             guard phase == .ended else { return }
-            remains = (playback, exchange, stored)
-            (delegate, playback, exchange, stored, seat) = (nil, nil, nil, nil, nil)
+            remains = (playback.take(), exchange.take(), stored.take())
+            (delegate, seat) = (nil, nil)
         }
     }
     /// The objects that the task held until its end. They are released after unlocking (rule R1 in Concurrency.md).
@@ -67,6 +67,10 @@ struct CachingState {
     private(set) var exchange: SharedExchange?
     /// The task's seat in the exchange; nil while the task joins.
     private var seat: Int?
+    /// The start of the lookup in the second level, and the timer of the request's deadline.
+    private var lookup: (start: ContinuousClock.Instant, timer: Task<Void, Never>?)?
+    /// The time that the lookup has taken.
+    private var lookupTime: Duration?
     /// The number of body bytes that the exchange has received.
     private var available: UInt64 = 0
     /// The stored response that has to be validated if this task asks alone.
@@ -129,6 +133,34 @@ struct CachingState {
         guard self.exchange === exchange else { return .none }
         (self.exchange, seat) = (nil, nil)
         return end(error)
+    }
+
+    // MARK: The second level
+
+    /// Begins a lookup in the second level. Returns false if the task has ended.
+    mutating func beginSecondLevel() -> Bool {
+        guard phase == .looking else { return false }
+        lookup = (.now, nil)
+        return true
+    }
+
+    /// Notes the timer of the lookup. Returns false if the lookup has ended.
+    mutating func keepTimer(_ timer: Task<Void, Never>) -> Bool {
+        lookup?.timer = timer
+        return lookup != nil
+    }
+
+    /// Ends the lookup. Returns nil if it has ended before.
+    mutating func endSecondLevel() -> (timer: Task<Void, Never>?, hasEnded: Bool)? {
+        guard let ended = lookup.take() else { return nil }
+        lookupTime = .now - ended.start
+        return (ended.timer, phase != .looking)
+    }
+
+    /// Subtracts the time of the lookup from the limit of the request.
+    func shorten(_ timeouts: inout TransportTimeouts) {
+        guard let lookupTime, let total = timeouts.total else { return }
+        timeouts.total = max(total - lookupTime, .milliseconds(1))
     }
 
     // MARK: Asking
@@ -214,10 +246,12 @@ struct CachingState {
     // MARK: Playing
 
     /// Begins to deliver a stored response. Returns false if the task has ended.
-    mutating func play(_ playback: Playback) -> Bool {
+    mutating func play(_ playback: Playback, prefetched: Data?, isHead: Bool) -> Bool {
         guard phase == .looking else { return false }
         phase = .playing
         self.playback = playback
+        if isHead { self.playback?.end = playback.position }
+        self.playback?.prefetched = prefetched
         return true
     }
 
@@ -263,6 +297,12 @@ struct CachingState {
         return delegate
     }
 
+    /// Returns the position up to which the bytes of the exchange were delivered; nil if the task does not read them.
+    func position(in exchange: SharedExchange) -> UInt64? {
+        guard self.exchange === exchange, phase != .ended else { return nil }
+        return phase == .passing ? available : playback?.position ?? 0
+    }
+
     /// Notes that a delivery is over. Returns whether there is more to do.
     mutating func release() -> Bool {
         isBusy = false
@@ -303,20 +343,29 @@ struct CachingState {
     }
 
     mutating func nextStep() -> Step {
-        guard phase == .playing, !isBusy, let delegate, let next = playback?.next(pace) else { return .wait }
-        isBusy = true
-        switch next {
-        case .wait:
-            isBusy = false
-            return .wait
+        guard phase == .playing, !isBusy, let delegate else { return .wait }
+        switch playback?.next(pace) {
+        case nil, .wait: return .wait
         case .complete(let error):
-            let metrics = playback?.metrics ?? ownMetrics(playback?.delivered ?? 0)
+            let metrics = playingMetrics()
             phase = .ended
             return .complete(error, delegate, metrics, isKept: isKept)
-        case .head(let head, let outcome): return .head(head, outcome, delegate)
-        case .body(let bytes): return .body(bytes)
-        case .read(let body, let position): return .read(body, at: position)
+        case .head(let head, let outcome):
+            isBusy = true
+            return .head(head, outcome, delegate)
+        case .body(let bytes):
+            isBusy = true
+            return .body(bytes)
+        case .read(let body, let position):
+            isBusy = true
+            return .read(body, at: position)
         }
+    }
+
+    private func playingMetrics() -> TransportMetrics {
+        // With `??`, the closure would hold a copy of this whole state.
+        if let metrics = playback?.metrics { return metrics }
+        return ownMetrics(playback?.delivered ?? 0)
     }
 
     /// Returns the receiver of the bytes, and the bytes that are within the response.
@@ -336,7 +385,8 @@ struct CachingState {
     /// Returns the metrics of a task that sent no request itself.
     private func ownMetrics(_ received: UInt64 = 0) -> TransportMetrics {
         var metrics = TransportMetrics()
-        if let started { metrics.total = .now - started - (waited ?? .zero) }
+        if let started { metrics.total = .now - started }
+        if let waited { metrics.total? -= waited }
         metrics.queued = waited
         metrics.responseBodyBytes = received
         return metrics

@@ -8,6 +8,8 @@ struct CachePlan: Sendable {
     let requested: Double
     /// The mark of the cache at that time.
     let mark: UInt64
+    /// The right to store the response in the second level.
+    var ticket: SharedTicket?
 }
 
 /// The decision of the owner of an exchange about the response.
@@ -51,12 +53,11 @@ extension CachingTask {
             // In this order no removal is missed: the store itself notices those since `begin`.
             cache.isCurrent(key.url, since: plan.mark)
         else {
-            if request.method == "GET", let stored = plan.stored, CacheRules.supersedes(head.status) {
-                cache.store.remove(stored)
-            }
+            removeSuperseded(by: head, plan)
+            noteUnshared(head, plan)
             return (.passed(head, nil), .deliver(nil))
         }
-        return (.passed(head, stored), .deliver(writer))
+        return (.passed(head, stored), .deliver(shared(writer, stored, plan, length: head.contentLength)))
     }
 
     /// Returns the head of the stored response after a validation, or after the response to a HEAD.
@@ -71,7 +72,9 @@ extension CachingTask {
     private func updateStored(by head: ResponseHead, _ plan: CachePlan, at now: Double) {
         guard head.status == 200 else { return }
         cache.store.find(key, for: request.fields) { [self] stored in
-            guard let stored else { return }
+            // The server may have answered before the stored response was made.
+            guard let stored, cache.isCurrent(key.url, since: plan.mark), stored.head.requested <= plan.requested
+            else { return }
             let updated = updated(stored, by: head, plan, at: now)
             guard CacheRules.describes(head, stored.head), cache.rules.mayKeep(updated, after: head, wishes) else {
                 return cache.store.remove(stored)
@@ -80,12 +83,26 @@ extension CachingTask {
         }
     }
 
+    /// Removes the stored response that the request selects, because the server has a newer one, which is not stored.
+    private func removeSuperseded(by head: ResponseHead, _ plan: CachePlan) {
+        guard request.method == "GET", plan.mayStore, CacheRules.supersedes(head.status) else { return }
+        if let stored = plan.stored { return cache.store.remove(stored) }
+        // This policy does not validate the stored response, so the plan does not have it.
+        guard instructions.policy == .reload else { return }
+        cache.store.find(key, for: request.fields) { [cache] stored in
+            if let stored, stored.head.requested <= plan.requested { cache.store.remove(stored) }
+        }
+    }
+
     func conclude(_ ending: ExchangeEnding, of exchange: SharedExchange) {
         let plan = exchange.plan
+        concludeShared(ending, plan)
         switch ending.verdict {
-        case .passed:
+        case .passed(let head, _):
             guard let writer = ending.writer else { return }
             if ending.error != nil { return writer.drop() }
+            // The response has outgrown the store, or could not be written.
+            if !writer.isOpen { removeSuperseded(by: head, plan) }
             guard cache.isCurrent(key.url, since: plan.mark) else { return }
             // The handler of a request that has ended cannot decide any more, so its response is not stored.
             guard let draft = instructions.draft else { return writer.commit(head: nil, body: nil) }
@@ -104,6 +121,9 @@ extension CachingTask {
     }
 
     func close(_ exchange: SharedExchange) { transport.unlist(exchange) }
+
+    /// Returns the position up to which the task has delivered the bytes; nil if it does not read them.
+    func position(in exchange: SharedExchange) -> UInt64? { box.withLock { $0.position(in: exchange) } }
 }
 
 // MARK: - The readers
@@ -126,7 +146,7 @@ extension CachingTask {
         let playback: Playback
         if exchange.owner === self {
             let outcome: CacheOutcome =
-                exchange.plan.isBypass ? .bypassed : cache.store.takeProblem().map(CacheOutcome.unavailable) ?? .miss
+                exchange.plan.isBypass ? .bypassed : cache.takeProblem().map(CacheOutcome.unavailable) ?? .miss
             if isDirect { return pass(head, outcome, of: exchange) }
             playback = Playback(head: head, body: stored == nil ? nil : exchange, outcome: outcome)
         } else if let stored, let hit = hit(stored, exchange) {

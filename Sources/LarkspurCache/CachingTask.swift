@@ -80,13 +80,25 @@ final class CachingTask: TransportTask {
     // MARK: Looking
 
     private func look() {
-        guard usesCache, !transport.isInvalidated else { return ask(nil, at: cache.now()) }
+        guard usesCache, !transport.isInvalidated else {
+            // A request that the cache takes no part in must not become one to the server either.
+            let isRefused = instructions.policy == .onlyCached || wishes.onlyIfCached && instructions.policy != .bypass
+            return isRefused && !transport.isInvalidated ? refuse() : ask(nil, at: cache.now())
+        }
         cache.store.find(key, for: request.fields) { [self] stored in found(stored) }
     }
 
-    private func found(_ stored: StoredResponse?) {
+    /// Serves the stored response, or asks the server.
+    ///
+    /// - Parameters:
+    ///   - ticket: The right to store the server's response in the second level.
+    ///   - isLast: Whether the second level has been asked.
+    func found(_ stored: StoredResponse?, _ ticket: SharedTicket? = nil, isLast: Bool = false) {
         let now = cache.now()
         let range = request.range
+        if isLast, isInBackground, let stored, cache.isFresh(stored, at: now) {
+            return play(Playback(head: stored.head.head, body: nil, outcome: .hit(age: .zero)))
+        }
         switch cache.rules.decide(stored?.head, wishes, instructions, at: now) {
         case .serve(let outcome, let age):
             guard let stored, let playback = Playback(stored, age: age, outcome, range: range, request) else {
@@ -94,39 +106,49 @@ final class CachingTask: TransportTask {
             }
             play(playback)
             if outcome == .stale(because: .revalidating) { transport.refresh(stored, request, key) }
-        case .ask: ask(range == nil && instructions.policy != .reload ? stored : nil, at: now)
+        case .ask:
+            if !isLast, looksInSecondLevel() { return }
+            ask(range == nil && instructions.policy != .reload ? stored : nil, at: now, ticket: ticket)
         case .refuse:
-            guard instructions.policy != .onlyCached else {
-                return end(TransportError(.notCached, "the cache has no response for this request"))
-            }
-            let head = ResponseHead(status: 504, fields: [HeaderField(name: "Content-Length", value: "0")])
-            play(Playback(head: head, body: nil, outcome: .miss))
+            if !isLast, looksInSecondLevel() { return }
+            refuse()
         }
+    }
+
+    /// Ends a request that may only be answered from the cache: with an error if the policy says so, or with the
+    /// response that RFC 9111 names for the directive.
+    private func refuse() {
+        guard instructions.policy != .onlyCached else {
+            return end(TransportError(.notCached, "the cache has no response for this request"))
+        }
+        let head = ResponseHead(status: 504, fields: [HeaderField(name: "Content-Length", value: "0")])
+        play(Playback(head: head, body: nil, outcome: .miss))
     }
 
     // MARK: Asking
 
     /// Joins an equal request that is in flight, or sends the request. If there is a stored response, it is validated.
-    func ask(_ stored: StoredResponse?, at now: Double, joins: Bool = true) {
+    func ask(_ stored: StoredResponse?, at now: Double, joins: Bool = true, ticket: SharedTicket? = nil) {
         let plan = CachePlan(
             stored: stored, mayStore: usesCache && !request.fields.contains(where: \.isRange), isBypass: !usesCache,
-            requested: now, mark: cache.mark)
+            requested: now, mark: cache.mark, ticket: ticket)
         let isListed = joins && plan.mayStore && request.method == "GET" && cache.options.coalescesMisses
         let exchange = SharedExchange(owner: self, plan: plan, isListed: isListed)
         if isListed, let other = transport.list(exchange) {
             guard cache.isCurrent(key.url, since: other.plan.mark) else {
                 // The other request may bring a response from before an unsafe request that has been answered.
                 transport.unlist(other)
-                return ask(stored, at: now)
+                return ask(stored, at: now, ticket: ticket)
             }
             if mayFollow(other), enter(other, stored) { return }
-            return ask(stored, at: now, joins: false)
+            return ask(stored, at: now, joins: false, ticket: ticket)
         }
         let hasEntered = enter(exchange, stored)
         // If the task has ended, others may have joined its exchange in between.
         if hasEntered || exchange.isNeeded {
             var asked = request
             asked.cache = nil
+            box.withLock { $0.shorten(&asked.timeouts) }
             if let stored { asked.fields += CacheRules.conditions(for: stored.head) }
             if let directive = CacheWishes.directive(for: request, instructions, isInBackground: isInBackground) {
                 asked.fields.append(directive)
@@ -135,7 +157,7 @@ final class CachingTask: TransportTask {
         }
         // A task that had joined before may have cancelled the exchange. An exchange that is not listed refuses only a
         // task that has ended.
-        if !hasEntered, isListed { ask(stored, at: now, joins: false) }
+        if !hasEntered, isListed { ask(stored, at: now, joins: false, ticket: ticket) }
     }
 
     /// Takes a seat in the exchange. Returns false if it takes no more readers, or if it is this task's own
@@ -178,11 +200,9 @@ final class CachingTask: TransportTask {
     // MARK: Playing
 
     func play(_ playback: Playback) {
-        var playback = playback
-        if request.method == "HEAD" { playback.end = playback.position }
-        if playback.position == 0, playback.end > 0 { playback.prefetched = playback.body?.whole }
-        let isPlaying = box.withLock { $0.play(playback) }
-        guard isPlaying else { return }
+        let isHead = request.method == "HEAD"
+        let whole = isHead || playback.position > 0 || playback.end == 0 ? nil : playback.body?.whole
+        guard box.withLock({ $0.play(playback, prefetched: whole, isHead: isHead) }) else { return }
         cache.count(playback.outcome)
         pump()
         keep()
@@ -199,8 +219,7 @@ final class CachingTask: TransportTask {
     /// Delivers the response as far as the task's pace allows. Only one thread at a time delivers.
     func pump() {
         while true {
-            let step = box.withLock { $0.nextStep() }
-            switch step {
+            switch box.withLock({ $0.nextStep() }) {
             case .wait: return
             case .head(let head, let outcome, let delegate):
                 delegate.received(.cache(outcome), for: id)

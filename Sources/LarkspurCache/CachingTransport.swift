@@ -30,7 +30,9 @@ package final class CachingTransport: Transport {
     package func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {
-        if request.upgrades { return base.task(for: request, id: id, delegate: delegate) }
+        if request.upgrades, request.cache?.policy != .onlyCached {
+            return base.task(for: request, id: id, delegate: delegate)
+        }
         return CachingTask(request, id: id, delegate: delegate, transport: self)
     }
 
@@ -63,6 +65,9 @@ package final class CachingTransport: Transport {
         let listed = exchanges.withLock { entry(&$0[exchange.owner.key, default: exchange]) }
         return listed === exchange ? nil : listed
     }
+
+    /// Returns whether equal requests can join an exchange in flight.
+    func isListed(_ key: CacheKey) -> Bool { exchanges.withLock { $0[key] != nil } }
 
     /// Keeps further requests from joining the exchange.
     func unlist(_ exchange: SharedExchange) {

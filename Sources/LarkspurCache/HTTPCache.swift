@@ -30,8 +30,8 @@ public final class HTTPCache: Sendable {
         /// alone.
         public var coalescesMisses = true
 
-        /// Creates the default settings.
-        public init() {}
+        /// Creates the default options and passes them to the closure for changes.
+        public init(_ configure: (inout Options) -> Void = { _ in }) { configure(&self) }
     }
 
     /// The work of a cache since it was created.
@@ -52,6 +52,10 @@ public final class HTTPCache: Sendable {
         public internal(set) var entryCount = 0
         /// The size of all entries in bytes.
         public internal(set) var size: UInt64 = 0
+        /// The number of responses that came from the second level (``HTTPCache/init(shared:limit:options:)``).
+        public internal(set) var sharedHits = 0
+        /// The number of operations of the second level that failed.
+        public internal(set) var sharedFailures = 0
     }
 
     /// A stored response, for display.
@@ -74,6 +78,7 @@ public final class HTTPCache: Sendable {
     public let options: Options
     package let rules: CacheRules
     package let store: any CacheStore
+    let second: SecondLevel?
     /// The current time in seconds since 1970.
     let now: @Sendable () -> Double
     private let box = Protected(State())
@@ -86,13 +91,15 @@ public final class HTTPCache: Sendable {
     }
 
     package init(
-        _ store: any CacheStore, options: Options = Options(),
+        _ store: any CacheStore, options: Options = Options(), level: (any SharedCacheLevel)? = nil,
         now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
     ) {
         self.store = store
         self.options = options
         self.now = now
-        rules = CacheRules(options)
+        let rules = CacheRules(options)
+        self.rules = rules
+        second = level.map { SecondLevel($0, rules, now: now) }
     }
 
     /// Creates a cache in memory.
@@ -127,26 +134,22 @@ public final class HTTPCache: Sendable {
         var statistics = box.withLock { $0.statistics }
         let usage = store.usage
         (statistics.entryCount, statistics.size, statistics.evictions) = (usage.entries, usage.bytes, usage.evicted)
+        if let counts = second?.counts { (statistics.sharedHits, statistics.sharedFailures) = counts }
         return statistics
     }
 
-    /// The entries, in no order.
+    /// The entries, in no order. They are read as you iterate, so a slow loop keeps few of them in memory.
     ///
     ///     for try await entry in cache.entries { print(entry.url, entry.size) }
     public var entries: AsyncThrowingStream<Entry, any Error> {
-        AsyncThrowingStream { stream in
-            let task = Task {
-                do {
-                    try await store.filter { head, size in
-                        if let entry = self.entry(head, size) { stream.yield(entry) }
-                        return true
-                    }
-                    stream.finish()
-                } catch {
-                    stream.finish(throwing: error)
-                }
+        let listing = store.list()
+        let waiting = Protected<ArraySlice<Entry>>([])
+        return AsyncThrowingStream { [self] in
+            while true {
+                if let entry = waiting.withLock({ $0.popFirst() }) { return entry }
+                guard let next = await listing.next() else { return nil }
+                waiting.withLock { $0 += next.compactMap { entry($0.head, $0.size) } }
             }
-            stream.onTermination = { _ in task.cancel() }
         }
     }
 
@@ -155,6 +158,7 @@ public final class HTTPCache: Sendable {
         let url = CacheKey.url(of: url)
         box.withLock { $0.removals.add(url) }
         store.remove(url: url)
+        second?.remove(url)
     }
 
     /// Removes the entries for which the closure returns true.
@@ -166,6 +170,7 @@ public final class HTTPCache: Sendable {
     public func removeAll() {
         box.withLock { $0.removals.addAll() }
         store.removeAll()
+        second?.remove(nil)
     }
 
     private func entry(_ head: StoredHead, _ size: UInt64) -> Entry? {
@@ -188,6 +193,14 @@ public final class HTTPCache: Sendable {
             case .bypassed: state.statistics.bypasses += 1
             }
         }
+    }
+
+    /// Returns the reason why a level of the cache cannot be used. Each failure is returned once.
+    func takeProblem() -> String? { store.takeProblem() ?? second?.takeProblem() }
+
+    /// Returns whether the response is fresh.
+    func isFresh(_ stored: StoredResponse, at now: Double) -> Bool {
+        now >= stored.head.received - 1 && stored.head.age(at: now) < rules.lifetime(of: stored.head)
     }
 
     /// Returns a mark of the present time, for `isCurrent(_:since:)`.

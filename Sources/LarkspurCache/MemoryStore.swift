@@ -98,6 +98,11 @@ package final class MemoryStore: CacheStore {
         }
     }
 
+    package func list() -> any CacheListing {
+        // The heads are in memory anyway, and the bodies are not kept.
+        MemoryListing(box.withLock { $0.slots.compactMap(\.entry).map { ($0.response.head, $0.response.body.count) } })
+    }
+
     package func filter(_ isKept: @escaping @Sendable (StoredHead, UInt64) -> Bool) async throws {
         let all = box.withLock { state in state.slots.compactMap(\.entry) }
         for entry in all where !isKept(entry.response.head, entry.response.body.count) { remove(entry.response) }
@@ -121,10 +126,10 @@ package final class MemoryStore: CacheStore {
 
     fileprivate func accepts(_ size: UInt64) -> Bool { size <= maximumEntrySize }
 
-    /// Adds an entry, unless a response of its URL was removed since the mark was made.
+    /// Adds an entry, unless a response of its URL was removed since the mark was made. An entry that is too large with
+    /// its head only removes those that it supersedes.
     fileprivate func insert(_ head: StoredHead, _ body: MemoryBody, since mark: UInt64) {
         let cost = Self.cost(head, body.count)
-        guard cost <= maximumEntrySize else { return }
         _ = box.withLock { state -> [StoredResponse?] in
             guard state.removals.isCurrent(head.url, since: mark) else { return [] }
             // The same request would select all of these. Only the newest one may remain.
@@ -134,7 +139,9 @@ package final class MemoryStore: CacheStore {
                 }
                 return old.selection == head.selection
             }
-            return same.map { state.remove($0) } + state.insert(head, body, cost: cost, limit: limit)
+            let superseded = same.map { state.remove($0) }
+            guard cost <= maximumEntrySize else { return superseded }
+            return superseded + state.insert(head, body, cost: cost, limit: limit)
         }
     }
 }
@@ -205,22 +212,29 @@ extension MemoryStore.State {
     }
 }
 
+/// The entries of a store in memory at one moment.
+private final class MemoryListing: CacheListing {
+    private let entries: Protected<[(head: StoredHead, size: UInt64)]?>
+
+    init(_ entries: [(head: StoredHead, size: UInt64)]) { self.entries = Protected(entries) }
+
+    func next() async -> [(head: StoredHead, size: UInt64)]? { entries.withLock { $0.take() } }
+}
+
 /// A body in memory.
 final class MemoryBody: StoredBody {
-    private static let buffer = 64 << 10
-
     let data: Data
 
     init(_ data: Data) { self.data = data }
 
     var count: UInt64 { UInt64(data.count) }
 
-    var whole: Data? { data.count <= Self.buffer ? data : nil }
+    var whole: Data? { data.count <= StoredResponse.buffer ? data : nil }
 
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
         if position == 0, let whole { return done(.success(whole)) }
         let start = data.startIndex + Int(position)
-        done(.success(data.subdata(in: start..<min(start + Self.buffer, data.endIndex))))
+        done(.success(data.subdata(in: start..<min(start + StoredResponse.buffer, data.endIndex))))
     }
 }
 
@@ -283,14 +297,18 @@ private final class MemoryWriter: CacheWriter {
         done(bytes.map(Result.success) ?? .failure(TransportError(.other, "the response was too large to be stored")))
     }
 
-    func commit(head: ResponseHead?, body: Data?) {
+    var isOpen: Bool { box.withLock { $0.isOpen } }
+
+    func commit(head: StoredHead?, body: Data?) {
         guard let chunks = close(keepingChunks: true) else { return }
         let received = MemoryBody(Self.joined(chunks))
         _ = box.withLock { state in
             (state.committed, state.chunks) = (received, [])
             return chunks
         }
-        store.insert(head.map(self.head.with) ?? self.head, body.map(MemoryBody.init) ?? received, since: mark)
+        // A handler's body may be a part of a larger one, too.
+        let replacement = body.map { MemoryBody(Self.joined([Chunk(start: 0, bytes: $0)])) }
+        store.insert(head ?? self.head, replacement ?? received, since: mark)
     }
 
     /// Returns a copy of the bytes. The chunks may be parts of larger blocks of the transport, which the copy releases.
@@ -317,15 +335,4 @@ private final class MemoryWriter: CacheWriter {
     }
 
     deinit { drop() }
-}
-
-extension StoredHead {
-    /// Returns the same response with the fields of another head.
-    func with(_ head: ResponseHead) -> StoredHead {
-        let control = CacheControl(head.values(for: "Cache-Control"))
-        return StoredHead(
-            url: url, partition: partition, selection: selection,
-            head: head.with(head.fields.filter { FieldRules(head, control).isStored($0.name) }), requested: requested,
-            received: received, initialAge: initialAge)
-    }
 }

@@ -50,7 +50,12 @@ package final class StoredHead: Sendable {
         by new: ResponseHead, to request: TransportRequest, requested: Double, received: Double, isShared: Bool = false
     ) -> StoredHead {
         let rules = FieldRules(new, CacheControl(new.values(for: "Cache-Control")), isShared: isShared)
-        let news = new.fields.filter { rules.isStored($0.name) && FieldRules.isUpdated($0.name) }
+        // The body of a weak tag may be a changed one, which the server's strong tag must not name.
+        let isWeak = head["ETag"]?.hasPrefix("W/") == true
+        let news = new.fields.filter { field in
+            rules.isStored(field.name) && FieldRules.isUpdated(field.name)
+                && !(isWeak && HTTPHeaders.areEqual(field.name, "ETag") && !field.value.hasPrefix("W/"))
+        }
         let names = Set(news.map { $0.name.lowercased() })
         let kept = head.fields.filter { !names.contains($0.name.lowercased()) && rules.isStored($0.name) }
         let head = head.with(kept + news)
@@ -60,6 +65,34 @@ package final class StoredHead: Sendable {
                 of: head, in: request.fields, also: selection.names + (new["Set-Cookie"] == nil ? [] : ["cookie"])),
             head: head, requested: requested, received: received,
             initialAge: Self.initialAge(of: new, requested: requested, received: received))
+    }
+
+    /// Returns the head after a ``CachedResponseHandler`` has changed the response.
+    ///
+    /// - Parameters:
+    ///   - new: The changed head; nil if only the body was changed.
+    ///   - bodyLength: The length of the changed body; nil if the body is the received one.
+    ///   - fields: The fields of the request.
+    ///   - isShared: Whether the cache serves several users.
+    func changed(to new: ResponseHead?, bodyLength: Int?, in fields: [HeaderField], isShared: Bool) -> StoredHead {
+        var head = head
+        if let new {
+            let rules = FieldRules(new, CacheControl(new.values(for: "Cache-Control")), isShared: isShared)
+            head = new.with(new.fields.filter { rules.isStored($0.name) })
+        }
+        if let bodyLength {
+            var kept = head.fields.filter { FieldRules.isKept($0.name) }
+            // Ranges of this body must not be joined with those of the server's, so the tag is a strong one no more.
+            for index in kept.indices where HTTPHeaders.areEqual(kept[index].name, "ETag") {
+                if kept[index].value.hasPrefix("\"") { kept[index].value = "W/" + kept[index].value }
+            }
+            head = head.with(kept + [HeaderField(name: "Content-Length", value: "\(bodyLength)")])
+        }
+        return StoredHead(
+            url: url, partition: partition,
+            // A handler may keep more requests apart than the server does, and not fewer.
+            selection: Selection(of: head, in: fields, also: selection.names), head: head, requested: requested,
+            received: received, initialAge: initialAge)
     }
 
     /// Returns the head for a response from the cache. Its `Age` is the current age.
@@ -126,6 +159,14 @@ struct FieldRules {
     }
 
     static func isUpdated(_ name: String) -> Bool { !ofBody.contains(name.lowercased()) }
+
+    /// Fields that a response loses with its received body.
+    private static let ofReceivedBody: Set<String> = [
+        "content-length", "content-md5", "digest", "content-digest", "repr-digest",
+    ]
+
+    /// Returns whether the field stays when the body is replaced.
+    static func isKept(_ name: String) -> Bool { !ofReceivedBody.contains(name.lowercased()) }
 }
 
 /// The request fields for which a response was selected: their names and values.

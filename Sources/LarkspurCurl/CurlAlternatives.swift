@@ -1,5 +1,5 @@
-/// The servers that `Alt-Svc` fields name as alternatives over HTTP/3 (RFC 7838). The loop keeps them, because a
-/// request of any easy handle may use them.
+/// The servers that `Alt-Svc` fields name as alternatives over HTTP/3 (RFC 7838). The transport keeps them for
+/// the requests of all its loops.
 struct CurlAlternatives {
     /// Host and port of an alternative server. Its certificate must be for the origin's host.
     struct Endpoint: Equatable {
@@ -7,7 +7,10 @@ struct CurlAlternatives {
         let port: Int
 
         /// The endpoint in the syntax of `CURLOPT_CONNECT_TO`. The empty parts before it match every connection.
-        var connectTo: String { "::\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+        var connectTo: String { "::\(authority)" }
+
+        /// The endpoint in the syntax of the field `Alt-Used`.
+        var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
     }
 
     private struct Entry {
@@ -22,8 +25,6 @@ struct CurlAlternatives {
     private static let longestField = 8 * 1_024
     private static let longestLife = 30 * 86_400
     private static let brokenTime: UInt64 = 300 * 1_000_000_000
-    /// The time after which a request stops waiting for a connection to an alternative, and uses the origin.
-    static let fallbackDelay: UInt64 = 1_000_000_000
 
     private var entries: [String: Entry] = [:]
 

@@ -52,6 +52,12 @@ struct CurlFailure {
             number = descriptor < 0 ? errno : 0
             if descriptor >= 0 { clarkspur_socket_close(descriptor) }
         }
+        return Self.shortage(number, phase: phase)
+    }
+
+    /// Returns the error if this `errno` means that the process or the system has no file descriptor left, otherwise
+    /// nil.
+    static func shortage(_ number: Int32, phase: TransportError.Phase? = nil) -> TransportError? {
         let message: String
         switch number {
         case EMFILE:

@@ -10,7 +10,7 @@ struct CurlFields: ~Copyable {
     private var isOpen = false
     /// The fields that the list was made from, if their request has no body. If the next request has the same fields,
     /// which is frequent, the list is used again.
-    private var written: (fields: [HeaderField], handedOver: Bool)?
+    private var written: (fields: [HeaderField], handedOver: Bool, alternative: CurlAlternatives.Endpoint?)?
 
     deinit {
         lines.deallocate()
@@ -22,15 +22,22 @@ struct CurlFields: ~Copyable {
     /// `Content-Length` and `Transfer-Encoding` are skipped, because the transport itself decides how the body is
     /// framed. The list has further entries, which keep libcurl from adding fields of its own.
     ///
-    /// - Parameter handedOver: Whether a proxy receives the request itself, without a tunnel.
-    mutating func set(_ request: TransportRequest, handedOver: Bool) -> UnsafePointer<clarkspur_line>? {
+    /// - Parameters:
+    ///   - handedOver: Whether a proxy receives the request itself, without a tunnel.
+    ///   - alternative: The alternative to which the request is sent, and which the field `Alt-Used` names.
+    mutating func set(
+        _ request: TransportRequest, handedOver: Bool, alternative: CurlAlternatives.Endpoint?
+    ) -> UnsafePointer<clarkspur_line>? {
         let tellsLength = ["POST", "PUT", "PATCH"].contains(request.method)
         let isPlain = request.body.length == 0 && !tellsLength
-        if isPlain, let written, written.handedOver == handedOver, written.fields.isIdentical(to: request.fields) {
+        if isPlain, let written, written.handedOver == handedOver, written.alternative == alternative,
+            written.fields.isIdentical(to: request.fields)
+        {
             return first
         }
-        written = isPlain ? (request.fields, handedOver) : nil
-        reserve(request.fields)
+        written = isPlain ? (request.fields, handedOver, alternative) : nil
+        let used = alternative?.authority
+        reserve(request.fields, used)
         var accepts = false
         var expects = false
         var hasType = false
@@ -53,6 +60,7 @@ struct CurlFields: ~Copyable {
             }
             add(field.name, field.value)
         }
+        if let used { add("Alt-Used", used) }
         if !accepts { add("Accept", nil) }
         if handedOver { add("Proxy-Connection", nil) }
         switch request.body.length {
@@ -68,14 +76,16 @@ struct CurlFields: ~Copyable {
 
     private var first: UnsafePointer<clarkspur_line>? { lineCount > 0 ? UnsafePointer(lines.baseAddress) : nil }
 
-    private mutating func reserve(_ fields: [HeaderField]) {
+    private mutating func reserve(_ fields: [HeaderField], _ alternative: String?) {
         (lineCount, byteCount, isOpen) = (0, 0, false)
-        let own = 5
+        let own = 6
         if lines.count < fields.count + own {
             lines.deallocate()
             lines = .allocate(capacity: 2 * (fields.count + own))
         }
-        let size = fields.reduce(64) { $0 + $1.name.utf8.count + $1.value.utf8.count + 5 }
+        let size = fields.reduce(80 + (alternative?.utf8.count ?? 0)) {
+            $0 + $1.name.utf8.count + $1.value.utf8.count + 5
+        }
         if bytes.count < size {
             bytes.deallocate()
             bytes = .allocate(byteCount: 2 * size, alignment: 1)

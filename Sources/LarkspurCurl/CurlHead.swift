@@ -53,6 +53,7 @@ struct CurlHead {
     var hasFields: Bool { !fields.isEmpty }
 
     var isHTTP2: Bool { version == "HTTP/2" }
+    var isHTTP3: Bool { version == "HTTP/3" }
     var isHTTP1: Bool { version == "HTTP/1.1" || version == "HTTP/1.0" }
 
     /// The protocol's name in ALPN.

@@ -35,11 +35,17 @@ extension CurlTransfer {
     }
 
     /// Makes libcurl look at an HTTP/2 stream whose response has ended before the request's body. Older versions do not
-    /// notice the stream's end otherwise.
+    /// notice the stream's end otherwise: they look at a stream when bytes have come, and this one ends when libcurl
+    /// has sent the body's end.
     func lookAtEnd(of hop: CurlHop) {
         guard hop.head.isHTTP2, !hop.isBodyPaused else { return }
-        for directions in [CURLPAUSE_RECV, 0] { clarkspur_easy_pause(easy, directions) }
+        let upload = hop.uploadFlow == .running ? 0 : CURLPAUSE_SEND
+        for directions in [CURLPAUSE_RECV, 0] { clarkspur_easy_pause(easy, directions | upload) }
+        // libcurl sends the end of a refused body by itself, later if the connection takes no more bytes now.
+        if hop.isRefused { loop.setAlarm(min(hop.deadline.time, loop.now + Self.timeBetweenLooks), for: slot) }
     }
+
+    private static var timeBetweenLooks: CurlClock.Instant { 100_000_000 }
 
     /// Adds the fields to libcurl's list. Returns 0, or 1 to end the transfer.
     private func addTrailers(to list: UnsafeMutablePointer<UnsafeMutableRawPointer?>?) -> Int32 {

@@ -47,6 +47,9 @@ final class CurlHop {
     @exclusivity(unchecked) var alternative: CurlAlternatives.Endpoint?
     /// The time at which the hop stops waiting for a connection to the alternative.
     var fallbackTime = CurlClock.never
+    /// Whether the next sending is the fallback from an alternative to the host itself. The time that the attempt to
+    /// reach the alternative took counts for the connect timeout.
+    var fallsBack = false
     /// Whether libcurl wanted to send the request a second time by itself, over another connection. Over HTTP/3, it
     /// would do so although the peer may have processed the request.
     var isRepeatedByLibcurl = false
@@ -55,6 +58,8 @@ final class CurlHop {
     /// The HTTP/2 session that carries the hop, and the number of its stream.
     var stream: (session: CurlSessions.ID, number: Int32)?
     var isBodyPaused = false
+    /// Whether the response over HTTP/2 made libcurl stop sending the request's body (see `lookAtEnd`).
+    var isRefused = false
     /// The state of the request's body: libcurl reads it, or has paused until the body's stream has bytes or until the
     /// user resumes the task.
     enum UploadFlow { case running, waitingForBytes, heldByUser }
@@ -224,7 +229,9 @@ final class CurlHop {
         connectionsBefore = 0
         (stream, isReset) = (nil, false)
         socketError = 0
-        lastSend = now
+        isRefused = false
+        if !fallsBack { lastSend = now }
+        fallsBack = false
     }
 
     /// Prepares to send the request's body from its first byte again. Returns false if that is not possible.

@@ -56,6 +56,11 @@ extension CurlLoop {
         if !place.isMultiplexed { admitted += shared.origins.withLock { $0.multiplex(place.origin) } }
     }
 
+    /// Admits more of the origin's waiting tasks to this loop, which has a connection over HTTP/3.
+    func speaksHTTP3(at place: CurlOrigins.Place) {
+        if place.teachesHTTP1 { admitted += shared.origins.withLock { $0.gather(place.origin) } }
+    }
+
     /// Lets other loops perform the origin's requests too, because no connection can be shared.
     func speaksHTTP1(at place: CurlOrigins.Place) {
         if place.teachesHTTP1 { admitted += shared.origins.withLock { $0.spread(place.origin) } }
@@ -65,5 +70,17 @@ extension CurlLoop {
         let starting = admitted
         admitted.removeAll()
         for next in starting { next.place.loop == index ? start(next) : next.task.transport.start(next) }
+    }
+}
+
+extension CurlLoop {
+    /// Ends posted tasks of a loop that was not started. Another thread may be starting it, so this uses no state that
+    /// the turn guards.
+    func refuse(_ entries: [CurlTaskQueue.Entry], _ error: TransportError) {
+        for entry in entries {
+            entry.task.end(error, metrics: TransportMetrics())
+            guard let place = entry.place, let next = shared.origins.withLock({ $0.leave(place) }) else { continue }
+            next.task.transport.start(next)
+        }
     }
 }

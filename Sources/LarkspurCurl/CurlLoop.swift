@@ -28,7 +28,6 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     private(set) var authorities: CurlCertificates?
     @exclusivity(unchecked) var sockets = CurlSockets()
     @exclusivity(unchecked) var sessions = CurlSessions()
-    @exclusivity(unchecked) var alternatives = CurlAlternatives()
     /// The transfers that may use HTTP/2, by their easy handles.
     @exclusivity(unchecked) private var owners: [UnsafeMutableRawPointer: CurlTransfer.Slot] = [:]
     @exclusivity(unchecked) private var posted: [CurlTaskQueue.Entry] = []
@@ -77,8 +76,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
             if isFirst, !(mayTakeTurn && start.task.isPrompt && takeTurn()) { clarkspur_poller_wake(poller) }
             return nil
         case .begins:
-            begin()
-            return nil
+            return begin(with: start.task)
         case .refused(let reason):
             return reason
         }
@@ -98,11 +96,19 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
         if queue.withLock({ $0.stop() }) { clarkspur_poller_wake(poller) }
     }
 
-    /// Starts the thread with the first task. Tasks that arrive before the thread runs wait in the queue.
-    private func begin() {
-        guard let failure = open() ?? startThread() else { return }
+    /// Starts the thread with the first task. Tasks that arrive before the thread runs wait in the queue. If no file
+    /// descriptor is left, returns the reason, and the next task begins the loop again.
+    private func begin(with first: CurlTask) -> TransportError? {
+        guard let failure = open() ?? startThread() else { return nil }
+        if index == 0, failure.code == .tooManyOpenFiles {
+            refuse(queue.withLock { $0.restart() }.filter { $0.task !== first }, failure)
+            return failure
+        }
         queue.withLock { $0.reason = failure }
-        guard index > 0 else { return end(failure) }
+        guard index > 0 else {
+            end(failure)
+            return nil
+        }
         // The first loop does the work of a loop that could not be started.
         let rest = queue.withLock { $0.end() }
         releaseHandles()
@@ -111,6 +117,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
             if let place = entry.place { leave(place) }
             entry.task.transport.start(entry.task)
         }
+        return nil
     }
 
     private func open() -> TransportError? {
@@ -118,7 +125,8 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
         if let problem = CurlLibrary.load(from: configuration.libraryPath) { return problem }
         _ = clarkspur_http2_is_watched()  // must be called before the first connection
         guard clarkspur_poller_open(poller) else {
-            return TransportError(.unavailable, "the process has no file descriptor left for a poller")
+            return CurlFailure.shortage(errno)
+                ?? TransportError(.unavailable, "the system refused a poller: \(String(cString: strerror(errno)))")
         }
         guard let multi = clarkspur_multi_open() else {
             return TransportError(.unavailable, "libcurl could not make a multi handle")

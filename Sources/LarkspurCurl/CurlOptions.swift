@@ -194,17 +194,7 @@ struct CurlOptions {
         plainVersion = isPlain && !isFresh ? version : nil
         set(CURLOPT_POSTFIELDS, pointer: nil)  // otherwise libcurl before 8.7 cannot rewind an upload
         set(CURLOPT_HTTPGET, 1)  // resets the options of the previous request's body
-        switch shape {
-        case .bodiless:
-            if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
-        case .post(let bytes):
-            clarkspur_easy_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, Int64(bytes.count))
-            set(CURLOPT_POSTFIELDS, pointer: bytes.baseAddress)
-        case .upload(let length):
-            set(CURLOPT_UPLOAD, 1)
-            clarkspur_easy_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length.map { Int64(clamping: $0) } ?? -1)
-            set(CURLOPT_UPLOAD_BUFFERSIZE, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
-        }
+        set(shape, of: request)
         // With the options of a body, libcurl would send PUT or POST. This option sets the request's own method.
         isPlain ? set(CURLOPT_CUSTOMREQUEST, pointer: nil) : set(CURLOPT_CUSTOMREQUEST, request.method)
         set(CURLOPT_HTTP_VERSION, version.rawValue)
@@ -223,6 +213,20 @@ extension CurlOptions {
         alternative = endpoint
         connectTo = endpoint.map { CurlLine($0.connectTo) }
         set(CURLOPT_CONNECT_TO, pointer: connectTo?.pointer)
+    }
+
+    private func set(_ shape: Shape, of request: TransportRequest) {
+        switch shape {
+        case .bodiless:
+            if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
+        case .post(let bytes):
+            clarkspur_easy_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, Int64(bytes.count))
+            set(CURLOPT_POSTFIELDS, pointer: bytes.baseAddress)
+        case .upload(let length):
+            set(CURLOPT_UPLOAD, 1)
+            clarkspur_easy_set_offset(easy, CURLOPT_INFILESIZE_LARGE, length.map { Int64(clamping: $0) } ?? -1)
+            set(CURLOPT_UPLOAD_BUFFERSIZE, (length ?? .max) > 1 << 20 ? 1 << 20 : 1 << 16)
+        }
     }
 
     /// Makes libcurl only connect: through a tunnel if there is a proxy, and over a connection of its own, which is

@@ -26,6 +26,8 @@ struct CurlOrigins {
         var teachesHTTP1 = false
         /// Whether the origin was known to speak HTTP/2 when the request was admitted.
         var isMultiplexed = false
+        /// Whether the request has a connection of its own.
+        var isExclusive = true
     }
 
     /// A task that starts now.
@@ -46,8 +48,9 @@ struct CurlOrigins {
         case refused
     }
 
-    /// The versions of HTTP that an origin's server speaks, if a request may use both.
-    private enum Version { case unknown, http1, http2 }
+    /// The versions of HTTP that an origin's server speaks, if a request may use all of them. A server that was reached
+    /// over HTTP/3 may speak any version over TCP, so its requests keep to the limit of connections.
+    private enum Version { case unknown, http1, http2, http3 }
 
     private struct Origin {
         let name: String
@@ -56,6 +59,8 @@ struct CurlOrigins {
         var home: Int
         var version = Version.unknown
         var total = 0
+        /// The number of running requests that have a connection of their own.
+        var exclusiveTotal = 0
         /// The number of running requests in each loop.
         var running: [Int]
         var exclusive = CurlWaitingQueue()
@@ -113,6 +118,7 @@ struct CurlOrigins {
     /// Frees a place. If tasks wait, returns the task that starts instead, in the same loop if possible.
     mutating func leave(_ place: Place) -> Start? {
         origins[place.origin].total -= 1
+        if place.isExclusive { origins[place.origin].exclusiveTotal -= 1 }
         origins[place.origin].running[place.loop] -= 1
         loops[place.loop].running -= 1
         return startWaiting(place.origin, near: place.loop)
@@ -128,10 +134,17 @@ struct CurlOrigins {
         origins[index].version == .http2 ? [] : setVersion(.http2, of: index)
     }
 
+    /// Notes that the origin was reached over HTTP/3: the requests that may share a connection use that of one loop.
+    /// Returns the waiting tasks that start now.
+    mutating func gather(_ index: Index) -> [Start] {
+        origins[index].version == .unknown ? setVersion(.http3, of: index) : []
+    }
+
     /// Notes that the origin does not speak HTTP/2, so all loops may connect to it. Returns the waiting tasks that now
     /// start.
     mutating func spread(_ index: Index) -> [Start] {
-        origins[index].version == .unknown ? setVersion(.http1, of: index) : []
+        let version = origins[index].version
+        return version == .unknown || version == .http3 ? setVersion(.http1, of: index) : []
     }
 
     /// Admits nothing from now on. Returns all waiting tasks.
@@ -153,24 +166,26 @@ struct CurlOrigins {
     // MARK: Choosing a loop
 
     private mutating func occupy(_ loop: Int, _ index: Index, _ need: Need) -> Place {
+        let (version, isExclusive) = (origins[index].version, need != .shareable)
         origins[index].total += 1
+        if isExclusive { origins[index].exclusiveTotal += 1 }
         origins[index].running[loop] += 1
         loops[loop].running += 1
-        let version = origins[index].version
         return Place(
             origin: index, loop: loop,
-            teachesHTTP1: loops.count > 1 && need == .shareable && version == .unknown,
-            isMultiplexed: version == .http2)
+            teachesHTTP1: loops.count > 1 && !isExclusive && (version == .unknown || version == .http3),
+            isMultiplexed: version == .http2, isExclusive: isExclusive)
     }
 
     /// Returns the loop that may perform a request now; nil if the request has to wait.
     private func loop(for need: Need, to index: Index, near: Int?) -> Int? {
-        guard origins[index].total < limit(of: index) else { return nil }
+        guard origins[index].total < limit(of: index), need == .shareable || origins[index].exclusiveTotal < limit
+        else { return nil }
         let home = origins[index].home
         guard loops.count > 1 else { return home }
         if need == .shareable, origins[index].version != .http1 {
             // Until the server's version is known, other loops would each make an HTTP/2 connection.
-            return origins[index].version == .http2 || hasRoom(home, index) ? home : nil
+            return origins[index].version != .unknown || hasRoom(home, index) ? home : nil
         }
         if let near, hasRoom(near, index) { return near }
         let free = loops.indices.filter { hasRoom($0, index) }

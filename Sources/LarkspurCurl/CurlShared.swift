@@ -6,7 +6,12 @@ final class CurlShared: Sendable {
     let routes: CurlRoutes
     let blocks = CurlBlockPool()
     let origins: Protected<CurlOrigins>
+    let alternatives = Protected(CurlAlternatives())
     let loopCount: Int
+
+    /// More idle connections than a process can have. The loop adds its connections in use to this number, so the
+    /// number must not be close to the limit of an `Int`.
+    private static let maximumIdleConnections = 1 << 20
 
     init(_ configuration: CurlTransport.Configuration) {
         self.configuration = configuration
@@ -20,7 +25,7 @@ final class CurlShared: Sendable {
     /// Returns the number of idle connections that the loop keeps. The numbers of all loops add up to the configured
     /// maximum.
     func idleConnections(of loop: Int) -> Int {
-        let maximum = max(1, configuration.maximumIdleConnections)
+        let maximum = min(max(1, configuration.maximumIdleConnections), Self.maximumIdleConnections)
         return maximum / loopCount + (loop < maximum % loopCount ? 1 : 0)
     }
 }
@@ -50,7 +55,6 @@ extension CurlTransport {
     }
 
     private func need(of request: TransportRequest) -> CurlOrigins.Need {
-        guard loops.count > 1 else { return .exclusive }
         if request.upgrades { return .upgraded }
         // libcurl's version decides whether the request may use HTTP/2, so libcurl must be loaded.
         guard clarkspur_curl_load() == nil else { return .exclusive }

@@ -54,6 +54,14 @@ struct CurlTaskQueue {
         return wake()
     }
 
+    /// Lets the next task begin the loop again, because the loop could not be started. Returns the tasks that were
+    /// posted meanwhile, the first one included.
+    mutating func restart() -> [Entry] {
+        lifecycle = lifecycle == .running ? .notStarted : .ended
+        defer { posted = [] }
+        return posted
+    }
+
     private mutating func wake() -> Bool {
         defer { isAsleep = false }
         return isAsleep

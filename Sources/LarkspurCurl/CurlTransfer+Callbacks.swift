@@ -164,6 +164,7 @@ extension CurlTransfer {
             prepareForBody(of: hop, status: head.status)
             if hop.head.isHTTP2 { loop.speaksHTTP2(at: hop.place) }
             if hop.head.isHTTP1 { loop.speaksHTTP1(at: hop.place) }
+            if hop.head.isHTTP3 { loop.speaksHTTP3(at: hop.place) }
             learnAlternative(from: head, of: hop)
             if hop.hasLostTrailers { return CurlAnswer.fail }
             loop.setAlarm(hop.deadline.time, for: slot)
@@ -174,7 +175,8 @@ extension CurlTransfer {
             hop.isExpectationRefused = hop.expects && head.status == 417
             // After this head, libcurl may need no more of the request's body, but libcurl notices this only when it
             // reads on. A paused upload is therefore woken.
-            if hop.uploadFlow != .running { hop.task.wake() }
+            hop.isRefused = hop.head.isHTTP2 && head.status >= 300 && hop.upload != nil && hop.uploadEnd == nil
+            if hop.uploadFlow != .running || hop.isRefused { hop.task.wake() }
             loop.hasPending(slot)
             hop.pendingHead = head
             // Before 7.80, libcurl sends the request again unless this callback fails.

@@ -5,13 +5,14 @@ extension CurlTransfer {
         let request = hop.request
         (hop.fallbackTime, hop.alternative, hop.prefersHTTP3) = (CurlClock.never, nil, false)
         if request.version == .negotiated, loop.usesAlternatives(for: request, hop.route) {
-            hop.alternative = loop.alternatives.endpoint(for: request.url, at: loop.now)
+            hop.alternative = loop.shared.alternatives.withLock { $0.endpoint(for: request.url, at: loop.now) }
         }
         connect(to: hop.alternative, of: request.url)
         if hop.alternative != nil {
             hop.prefersHTTP3 = true
             // Over a reused connection, the hop is connected at once.
-            hop.fallbackTime = loop.now + min(CurlAlternatives.fallbackDelay, request.timeouts.$connect.nanoseconds / 2)
+            let delay = CompactDuration(wrappedValue: loop.configuration.fallbackDelay).nanoseconds
+            hop.fallbackTime = loop.now + min(delay, request.timeouts.$connect.nanoseconds / 2)
             return .onlyHTTP3
         }
         if request.version == .http3, loop.mayUseHTTP3(request, hop.route) {
@@ -24,9 +25,12 @@ extension CurlTransfer {
     /// Keeps the alternative that the response names.
     func learnAlternative(from head: ResponseHead, of hop: CurlHop) {
         guard loop.usesAlternatives(for: hop.request, hop.route) else { return }
-        // RFC 7838, section 6: the alternative does not serve this origin, and its own field does not count.
-        if head.status == 421 { return loop.alternatives.remove(hop.request.url, at: loop.now) }
-        loop.alternatives.learn(from: head, of: hop.request.url, at: loop.now)
+        let (url, now) = (hop.request.url, loop.now)
+        loop.shared.alternatives.withLock { alternatives in
+            // RFC 7838, section 6: the alternative does not serve this origin, and its own field does not count.
+            if head.status == 421 { return alternatives.remove(url, at: now) }
+            alternatives.learn(from: head, of: url, at: now)
+        }
     }
 
     /// Sends a hop again whose transfer over HTTP/3 has failed, or ends it. Returns false if neither is needed.
@@ -49,13 +53,15 @@ extension CurlTransfer {
     /// Sends the hop to the host itself, because its alternative could not be reached.
     func fallBack(of hop: CurlHop) {
         noteBrokenAlternative(of: hop)
+        hop.fallsBack = true
         if hop.rewind(at: loop.now) { send(hop) } else { finish(hop, hop.fault) }
     }
 
-    /// Notes that the hop's alternative is of no use, if the hop has no response from it.
+    /// Notes that the hop's alternative is of no use, if the hop has no response from it. The failure of the request's
+    /// own body says nothing about the alternative.
     func noteBrokenAlternative(of hop: CurlHop) {
-        guard hop.alternative != nil, !hop.head.isWhole else { return }
-        loop.alternatives.markBroken(hop.request.url, at: loop.now)
+        guard hop.alternative != nil, !hop.head.isWhole, hop.fault?.code != .bodyFailed else { return }
+        loop.shared.alternatives.withLock { $0.markBroken(hop.request.url, at: loop.now) }
     }
 }
 

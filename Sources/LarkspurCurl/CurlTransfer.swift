@@ -165,7 +165,7 @@ final class CurlTransfer {
         options.set(
             task.request, shape: prepareBody(of: hop),
             version: version,
-            fields: fields.set(task.request, handedOver: handsOver), route: hop.route,
+            fields: fields.set(task.request, handedOver: handsOver, alternative: hop.alternative), route: hop.route,
             isFresh: hop.needsFreshConnection || hop.request.body.hasTrailers
                 || hop.nestsTLS && !CurlLibrary.current.tellsOfRequests)
         if task.request.upgrades { options.connectOnly() }
@@ -206,7 +206,7 @@ final class CurlTransfer {
         guard let hop else { return }
         if let error = orders.end { return fail(error) }
         if hop.exchange != nil { return continueExchange() }
-        if orders.hasWoken, hop.uploadEnd != nil { lookAtEnd(of: hop) }
+        if orders.hasWoken, hop.uploadEnd != nil || hop.isRefused { lookAtEnd(of: hop) }
         var goesOn = false
         if orders.hasWoken, hop.uploadFlow == .waitingForBytes { hop.uploadFlow = .heldByUser }
         if hop.uploadFlow == .heldByUser, !orders.isSuspended {
@@ -276,8 +276,10 @@ final class CurlTransfer {
             return fallBack(of: hop)
         }
         let (time, limit, length) = hop.deadline
+        if time > loop.now, hop.isRefused, !hop.isBodyPaused { return lookAtEnd(of: hop) }
         if time > loop.now { return loop.setAlarm(hop.isConnected ? time : min(time, hop.fallbackTime), for: slot) }
-        noteBrokenAlternative(of: hop)
+        // The request's total limit says nothing about an alternative that the hop is connected to.
+        if !hop.isConnected || limit.description != "total" { noteBrokenAlternative(of: hop) }
         let message = "the \(limit) timeout of \(length.wrappedValue ?? .zero) has passed"
         fail(TransportError(.timedOut, message, phase: phase(of: hop)))
     }
@@ -332,10 +334,10 @@ final class CurlTransfer {
         return hop.rewind(at: loop.now)
     }
 
-    /// Returns whether less of the body was sent than the head declares. In this case, the peer has received no
-    /// complete request, and cannot have processed it.
+    /// Returns whether the end of the body was not sent. In this case, the peer has received no complete request, and
+    /// cannot have processed it.
     private func isCutShort(_ hop: CurlHop) -> Bool {
-        guard let length = hop.request.body.length else { return false }
+        guard let length = hop.request.body.length else { return hop.upload?.isOver == false }
         return UInt64(max(0, clarkspur_easy_offset(easy, CURLINFO_SIZE_UPLOAD_T))) < length
     }
 

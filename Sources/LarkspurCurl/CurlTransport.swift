@@ -141,10 +141,12 @@ public final class CurlTransport: Transport {
         /// Whether HTTP/2 is offered to TLS peers; true by default.
         public var negotiatesHTTP2 = true
         /// Whether a server's `Alt-Svc` fields are followed to HTTP/3, if libcurl has it; true by default. If such a
-        /// server cannot be reached within a second, or within half of the connect timeout, the request goes to the
-        /// host itself, and the host's `Alt-Svc` fields are ignored for five minutes. Without `negotiatesHTTP2`,
-        /// alternatives are not used either.
+        /// server cannot be reached within ``fallbackDelay``, the request goes to the host itself, and the host's
+        /// `Alt-Svc` fields are ignored for five minutes. Without `negotiatesHTTP2`, alternatives are not used either.
         public var followsAlternatives = true
+        /// The time after which a request stops waiting for a connection to the server that an `Alt-Svc` field names;
+        /// one second by default. Nil, or a longer time, means half of the connect timeout.
+        public var fallbackDelay: Duration? = .seconds(1)
         /// The delay after which a connection to a host's next address is tried, while the connection to the first one
         /// is not made yet (RFC 8305), in whole milliseconds; nil means libcurl's default, which is 200 milliseconds.
         public var addressDelay: Duration?
@@ -156,7 +158,7 @@ public final class CurlTransport: Transport {
         ///
         /// A process loads one libcurl. The first transport that is created with a path determines which one for all
         /// transports, unless a request was sent before. Requests of transports with another path fail with
-        /// `.unavailable`; if the library cannot be loaded, so do all requests of the process.
+        /// `.transportUnavailable`; if the library cannot be loaded, so do all requests of the process.
         public var libraryPath: String?
 
         /// Whether a setting decides which server answers, how its certificates are judged, or which client it sees.

@@ -120,13 +120,14 @@ final class CurlTunnel {
     private func write() {
         var share = Self.fairShare
         while !isOver, !task.isSuspended {
-            guard let (bytes, sent) = unsent else {
+            if let (bytes, sent) = unsent {
+                guard send(UnsafeRawBufferPointer(rebasing: bytes[sent...])) else { break }
+            } else {
                 guard let count = fill() else { break }
                 share -= count
-                continue
             }
-            guard send(UnsafeRawBufferPointer(rebasing: bytes[sent...])) else { break }
-            guard share > 0 else {
+            // Unsent bytes are sent first: the connection usually takes no more of them, and then reports when it does.
+            guard share > 0 || unsent != nil else {
                 task.wake()  // the loop's next turn continues
                 break
             }

@@ -37,5 +37,8 @@ struct NameParts {
 }
 
 extension Unicode.Scalar {
-    var isOfWord: Bool { properties.isAlphabetic || properties.numericType != nil }
+    var isOfWord: Bool {
+        if isASCII { return ("a"..."z").contains(self) || ("A"..."Z").contains(self) || ("0"..."9").contains(self) }
+        return properties.isAlphabetic || properties.numericType != nil
+    }
 }

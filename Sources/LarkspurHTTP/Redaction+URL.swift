@@ -1,8 +1,9 @@
 extension Redaction {
-    /// Returns the value of a header field without secrets. The scheme of a credential, such as `Bearer`, and the
-    /// harmless parts of a URL remain visible.
+    /// Returns the value of a header field without secrets. The scheme of a credential, such as `Bearer`, the harmless
+    /// parts of a URL, and the harmless parameters of a challenge, such as `realm`, remain visible.
     public func value(of field: HeaderField) -> String {
-        guard field.isSecret && !isNone || hides(field.name) else { return reference(field.value) }
+        guard field.isSecret && !isNone || hides(field.name) else { return recurring(field.value) }
+        if !field.isSecret, showsChallenges(of: field.name) { return challenges(field.value) }
         let words = field.value.split(separator: " ", maxSplits: 1)
         guard field.name.lowercased().hasSuffix("authorization"), words.count == 2,
             Self.schemes.contains(words[0].lowercased())
@@ -11,10 +12,19 @@ extension Redaction {
     }
 
     /// The known authentication schemes. Any other first word is hidden, because it may be part of the credential.
-    private static let schemes: Set = [
+    static let schemes: Set = [
         "apikey", "aws4-hmac-sha256", "basic", "bearer", "digest", "dpop", "gnap", "hmac", "hoba", "key", "mutual",
         "negotiate", "ntlm", "oauth", "scram-sha-1", "scram-sha-256", "signature", "token", "vapid",
     ]
+
+    /// Returns the value of a field as ``reference(_:isOutermost:)`` does. Values such as `User-Agent` come with every
+    /// request, so a value without secrets is searched once.
+    private func recurring(_ value: String) -> String {
+        if isNone || !value.has(anyOf: "@?#;") || memory.isHarmless(value) { return value }
+        let shown = reference(value)
+        if shown == value { memory.addHarmless(value) }
+        return shown
+    }
 
     /// Returns a text without secrets. The text may be an absolute or relative URL, such as the value of `Location` or
     /// `Referer`.
@@ -22,30 +32,45 @@ extension Redaction {
     /// A URL in the query of this URL is searched too, but a URL in the query of that second URL is not. Without this
     /// limit, a text of many question marks would overflow the stack.
     package func reference(_ text: String, isOutermost: Bool = true) -> String {
-        if isNone { return text }
-        if text.contains("@"), let url = try? RequestURL(text), url.user != nil { return self.url(url) }
+        if isNone || !text.has(anyOf: "@?#;") { return text }
+        if text.has(anyOf: "@"), let url = try? RequestURL(text), url.user != nil { return self.url(url) }
         let text = Self.withoutUsers(text)
-        guard let start = text.firstIndex(where: { "?#".contains($0) }) else { return pathParameters(text) }
-        let parts = text[start...].dropFirst().split(separator: "#", omittingEmptySubsequences: false)
-        let shown = parts.map { form($0, isOutermost: isOutermost) }.joined(separator: "#")
-        return pathParameters(String(text[..<start])) + text[start...start] + shown
+        let scalars = text.unicodeScalars
+        guard let start = scalars.firstIndex(where: { $0 == "?" || $0 == "#" }) else { return pathParameters(text) }
+        let parts = scalars[start...].dropFirst().split(separator: "#", omittingEmptySubsequences: false)
+        let shown = parts.map { form(Substring($0), isOutermost: isOutermost) }.joined(separator: "#")
+        return pathParameters(String(scalars[..<start])) + String(scalars[start]) + shown
     }
 
     /// Hides the text between `//` and `@`, in URLs without a scheme or with an unknown scheme, and in plain text.
     private static func withoutUsers(_ text: String) -> String {
-        guard text.contains("@"), text.contains("//") else { return text }
+        guard text.has(anyOf: "@"), text.has(anyOf: "/") else { return text }
         let users = /\/\/[^\/?#\s<>"']*@/.matchingSemantics(.unicodeScalar)
         return text.replacing(users, with: "//\(replacement)@")
     }
 
     /// Hides secret parameters of path segments, as in `/cart;jsessionid=1`.
     private func pathParameters(_ path: String) -> String {
-        guard path.contains(";"), path.contains("=") else { return path }
-        let parameters = /;([^;=\/\s"]+)=([^;\/\s,"]+)/.matchingSemantics(.unicodeScalar)
-        return path.replacing(parameters) { match in
-            hides(Self.decoded(String(match.output.1)))
-                ? ";\(match.output.1)=\(Self.replacement)" : String(match.output.0)
+        guard path.has(anyOf: ";"), path.has(anyOf: "=") else { return path }
+        let scalars = path.unicodeScalars
+        func end(_ start: String.Index, _ stops: StaticString) -> String.Index {
+            let rest = scalars[start...]
+            return rest.firstIndex { $0.isASCII ? stops.has($0) : $0.properties.isWhitespace } ?? scalars.endIndex
         }
+        var shown = ""
+        var copied = scalars.startIndex
+        var position = scalars.startIndex
+        while let semicolon = scalars[position...].firstIndex(of: ";") {
+            let name = scalars.index(after: semicolon)..<end(scalars.index(after: semicolon), ";=/\" \t\r\n\u{B}\u{C}")
+            position = name.upperBound
+            guard !name.isEmpty, position < scalars.endIndex, scalars[position] == "=" else { continue }
+            let start = scalars.index(after: position)
+            position = end(start, ";/,\" \t\r\n\u{B}\u{C}")
+            guard start < position, hides(Self.decoded(String(scalars[name]))) else { continue }
+            shown += path[copied..<start] + Self.replacement
+            copied = position
+        }
+        return shown + path[copied...]
     }
 
     /// Returns a query, or a form in the same notation, without secrets. A value that contains a secret, such as a URL,
@@ -66,12 +91,12 @@ extension Redaction {
     }
 
     private func hasSecret(_ value: String) -> Bool {
-        reference(value, isOutermost: false) != value
-            || value.contains(where: "{[(<".contains) && namesSecret(in: value)
+        reference(value, isOutermost: false) != value || value.has(anyOf: "{[(<") && namesSecret(in: value)
     }
 
     private static func decoded(_ text: String) -> String {
-        RequestURL.Percent.decoded(text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
+        guard text.has(anyOf: "%+") else { return text }
+        return RequestURL.Percent.decoded(text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
     }
 
     /// Returns a URL without its fragment and without secrets. User and password need not be hidden, because they are
@@ -90,7 +115,7 @@ extension Redaction {
 
     /// Returns a URL up to its query, without secrets.
     package func path(of url: RequestURL) -> String {
-        let text = String(url.text.prefix { $0 != "?" && $0 != "#" })
+        let text = String(url.text[..<Self.endOfPath(of: url.text)])
         if isNone { return text }
         // `ada:hunter2@host/x` parses as a URL with the scheme `ada`. Most likely, a user and password were meant, and
         // the scheme is missing.
@@ -98,6 +123,11 @@ extension Redaction {
             return "\(url.scheme):\(Self.replacement)\(text[end...])"
         }
         return pathParameters(Self.withoutUsers(text))
+    }
+
+    /// Returns the position of the query or the fragment. A byte is compared, because a combining mark may follow.
+    private static func endOfPath(of text: String) -> String.Index {
+        text.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? text.endIndex
     }
 
     /// Returns a text that is not a URL, in quotes and without possible secrets. These are a password before an `@`,
@@ -119,21 +149,64 @@ extension Redaction {
     /// Returns whether the text assigns a value to the name of a secret, as in markup, settings or damaged JSON.
     package func namesSecret(in text: String) -> Bool {
         if isNone { return false }
-        var name = String.UnicodeScalarView()
+        let scalars = text.unicodeScalars
+        // The last word that was read, up to an index at which it may go on.
+        var name = scalars.startIndex..<scalars.startIndex
         var isOver = false
-        for scalar in text.unicodeScalars {
+        for index in scalars.indices {
+            let scalar = scalars[index]
             switch scalar {
             case "=", ":", ">":
-                if !name.isEmpty, hides(String(name)) { return true }
-                name.removeAll()
+                if !name.isEmpty, hides(String(scalars[name])) { return true }
+                name = index..<index
             case "\"", "'", "\\", " ", "\t", "\r", "\n": isOver = true
-            case _ where scalar.isOfWord || "-_.".unicodeScalars.contains(scalar):
-                if isOver { name.removeAll() }
+            case _ where scalar.isOfWord || scalar == "-" || scalar == "_" || scalar == ".":
+                name = (isOver || name.isEmpty ? index : name.lowerBound)..<scalars.index(after: index)
                 isOver = false
-                name.append(scalar)
-            default: name.removeAll()
+            default: name = index..<index
             }
         }
         return false
     }
+}
+
+extension StringProtocol {
+    /// Returns whether these ASCII characters occur, one after the other.
+    package func has(_ text: StaticString) -> Bool {
+        text.withUTF8Buffer { text in
+            var rest = Substring(self).utf8
+            while let start = rest.firstIndex(of: text[0]) {
+                rest = rest[start...]
+                if rest.starts(with: text) { return true }
+                rest.removeFirst()
+            }
+            return false
+        }
+    }
+
+    /// Returns whether one of these ASCII characters occurs, also with a combining mark after it.
+    package func has(anyOf characters: StaticString) -> Bool {
+        characters.withUTF8Buffer { set in
+            utf8.withContiguousStorageIfAvailable { $0.has(anyOf: set) } ?? utf8.contains { set.contains($0) }
+        }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Returns whether one of these ASCII characters occurs.
+    fileprivate func has(anyOf characters: UnsafeBufferPointer<UInt8>) -> Bool {
+        // One bit for each ASCII character.
+        var (low, high): (UInt64, UInt64) = (0, 0)
+        for character in characters {
+            if character < 64 { low |= 1 << UInt64(character) } else { high |= 1 << UInt64(character & 63) }
+        }
+        return contains { byte in
+            byte < 0x80 && (byte < 64 ? low : high) & 1 << UInt64(byte & 63) != 0
+        }
+    }
+}
+
+extension StaticString {
+    /// Returns whether an ASCII character occurs in a text of such characters.
+    fileprivate func has(_ scalar: Unicode.Scalar) -> Bool { withUTF8Buffer { $0.contains(UInt8(scalar.value)) } }
 }

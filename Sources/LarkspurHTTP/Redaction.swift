@@ -8,19 +8,49 @@ public struct Redaction: Sendable, Hashable {
     public static let replacement = "REDACTED"
 
     /// Names that are secret as a whole or as one component: `code` hides `code` and `form[code]`, not `product_code`.
-    public var names: Set<String> { didSet { names = Set(names.map(Self.normal)) } }
+    public var names: Set<String> {
+        didSet {
+            names = Set(names.map(Self.normal))
+            forget()
+        }
+    }
     /// Words that make a name secret if they are parts of it: `pin` hides `userPin` and `pin-2`, not `spine`.
     ///
     /// An entry may span several parts: `card number` hides `cardNumber` and `card[number]`.
-    public var words: Set<String> { didSet { words = Set(words.map(Self.normal)) } }
+    public var words: Set<String> {
+        didSet {
+            words = Set(words.map(Self.normal))
+            forget()
+        }
+    }
     /// Texts that make a name secret wherever they occur in the name, also inside a word: `token` hides `accesstoken`.
-    public var fragments: Set<String> { didSet { fragments = Set(fragments.map(Self.normal)) } }
+    public var fragments: Set<String> {
+        didSet {
+            fragments = Set(fragments.map(Self.normal))
+            memory = RedactionMemory(fragments: FragmentSearch(fragments))
+        }
+    }
+    /// Results that follow from the rules above. A change of a rule replaces it.
+    private(set) var memory: RedactionMemory
 
     /// Creates rules that hide only these names. To extend the default rules, change a copy of ``standard``.
     public init(names: Set<String> = [], words: Set<String> = [], fragments: Set<String> = []) {
         self.names = Set(names.map(Self.normal))
         self.words = Set(words.map(Self.normal))
         self.fragments = Set(fragments.map(Self.normal))
+        memory = RedactionMemory(fragments: FragmentSearch(self.fragments))
+    }
+
+    private mutating func forget() { memory = RedactionMemory(fragments: memory.fragments) }
+
+    public static func == (left: Redaction, right: Redaction) -> Bool {
+        left.names == right.names && left.words == right.words && left.fragments == right.fragments
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(names)
+        hasher.combine(words)
+        hasher.combine(fragments)
     }
 
     /// The default rules: names of credentials, sessions, keys, one-time codes, payment cards and signatures.
@@ -59,7 +89,7 @@ public struct Redaction: Sendable, Hashable {
 
     /// Returns whether the values of fields or members with this name are hidden.
     public func hides(_ name: String) -> Bool {
-        isNone ? false : hides(NameParts(name))
+        !isNone && verdict(of: name) != .visible
     }
 
     private static func normal(_ text: String) -> String {
@@ -73,9 +103,11 @@ extension Redaction {
     /// Returns these rules, extended by further names. Rules that hide nothing stay unchanged.
     package func hiding(_ more: [String]) -> Redaction {
         if isNone || more.isEmpty { return self }
-        var redaction = self
-        redaction.names.formUnion(more)
-        return redaction
+        return memory.extended(by: more) {
+            var redaction = self
+            redaction.names.formUnion(more)
+            return redaction
+        }
     }
 
     /// Returns whether the value of a JSON member with this name is hidden.
@@ -84,10 +116,22 @@ extension Redaction {
     /// `code` of a `product` is not secret.
     package func hides(_ name: String, in parent: String?) -> Bool {
         guard !isNone else { return false }
-        let parts = NameParts(name)
-        guard hides(parts) else { return false }
-        guard let parent, parts.words == ["code"] else { return true }
-        return hides(NameParts("\(parent).\(name)"))
+        return switch verdict(of: name) {
+        case .visible: false
+        case .secret: true
+        case .code: parent.map { verdict(of: "\($0).\(name)") != .visible } ?? true
+        }
+    }
+
+    /// Returns whether a fragment occurs in the text, without regard to case and separators in it.
+    package func hasFragment(in text: String) -> Bool { memory.fragments.findsLoosely(in: text) }
+
+    private func verdict(of name: String) -> RedactionMemory.Verdict {
+        memory.verdict(of: name) {
+            let parts = NameParts(name)
+            guard hides(parts) else { return .visible }
+            return parts.words == ["code"] ? .code : .secret
+        }
     }
 
     private func hides(_ parts: NameParts) -> Bool {
@@ -100,7 +144,7 @@ extension Redaction {
         let isMeasure = Self.limits.contains(first) || Self.measures.contains(last)
         let telling = Self.withoutHarmless(parts.words)
         let joined = telling.joined()
-        if fragments.contains(where: { isMeasure ? joined.hasSuffix($0) : joined.includes($0) }) { return true }
+        if isMeasure ? memory.fragments.findsEnd(of: joined) : memory.fragments.finds(in: joined) { return true }
         return hasSecretWord(telling, isAtEnd: isMeasure || Self.attributes.contains(last))
     }
 
@@ -162,16 +206,5 @@ extension String {
         var text = self[...]
         while text.last?.isNumber == true { text.removeLast() }
         return text
-    }
-}
-
-extension String {
-    /// Returns whether the text occurs in this one. If both are ASCII, their bytes are compared, because a search for
-    /// characters takes many times as long.
-    fileprivate func includes(_ text: String) -> Bool {
-        guard utf8.allSatisfy({ $0 < 0x80 }), text.utf8.allSatisfy({ $0 < 0x80 }) else { return contains(text) }
-        let (whole, part) = (Array(utf8), Array(text.utf8))
-        guard part.count <= whole.count else { return false }
-        return (0...whole.count - part.count).contains { whole[$0...].starts(with: part) }
     }
 }

@@ -5,7 +5,7 @@
 public struct ResponseHead: Sendable, Hashable {
     /// The status code, at least 100. A response with a status of at least 200 is final.
     public let status: Int
-    /// The version as the peer sent it: `HTTP/1.1`, `HTTP/2`.
+    /// The version as the peer sent it: `HTTP/1.1`, `HTTP/2`. It is `HTTP` if the transport does not know it.
     public let version: String
     /// The field lines, each with its line end, without the status line and the closing blank line.
     public let rawFields: [UInt8]

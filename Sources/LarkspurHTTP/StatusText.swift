@@ -35,3 +35,9 @@ package enum StatusText {
         508: "Loop Detected", 510: "Not Extended", 511: "Network Authentication Required",
     ]
 }
+
+extension ResponseHead {
+    /// The reason phrase that is registered for the status, such as `Not Found`; empty if there is none. The
+    /// server's own phrase is not kept, because HTTP/2 has none.
+    public var statusText: String { StatusText.phrase(status) }
+}

@@ -46,6 +46,7 @@ public final class ManualClock: Clock, Sendable {
     public var sleepers: Int { box.withLock { $0.sleepers.count } }
 
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        try Task.checkCancellation()  // a cancelled task never counts as a sleeper
         let number = box.withLock { state in
             state.numbers += 1
             return state.numbers

@@ -8,7 +8,7 @@ import Larkspur
 /// also delivers the task's next events. After a `.wait` step, another thread delivers them.
 public final class StubTransport: Transport {
     fileprivate let clock: any Clock<Duration>
-    fileprivate let answer: @Sendable (TransportRequest) -> StubAnswer
+    private let answer: @Sendable (TransportRequest) -> StubAnswer
     /// The tasks in flight; nil after the transport has ended. The key is the object's identity, because two sessions
     /// may use the same task ID.
     fileprivate let running = Protected<[ObjectIdentifier: StubTask]?>([:])
@@ -27,7 +27,15 @@ public final class StubTransport: Transport {
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {
-        StubTask(id, request, self, delegate)
+        task(for: request, id: id, delegate: delegate, answer: answer)
+    }
+
+    /// Makes a task with an answer of its own.
+    func task(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate,
+        answer: @escaping @Sendable (TransportRequest) -> StubAnswer
+    ) -> any TransportTask {
+        StubTask(id, request, self, delegate, answer)
     }
 
     public func invalidate() {
@@ -42,10 +50,15 @@ private final class StubTask: TransportTask {
     let id: TransportTaskID
     private let request: TransportRequest
     private let transport: StubTransport
+    private let answer: @Sendable (TransportRequest) -> StubAnswer
     private let box: Protected<StubState>
 
-    init(_ id: TransportTaskID, _ request: TransportRequest, _ stub: StubTransport, _ delegate: any TransportDelegate) {
+    init(
+        _ id: TransportTaskID, _ request: TransportRequest, _ stub: StubTransport, _ delegate: any TransportDelegate,
+        _ answer: @escaping @Sendable (TransportRequest) -> StubAnswer
+    ) {
         self.id = id
+        self.answer = answer
         self.request = request
         transport = stub
         box = Protected(StubState(allowance: request.initialAllowance, delegate: delegate))
@@ -57,7 +70,7 @@ private final class StubTask: TransportTask {
             running?.updateValue(self, forKey: ObjectIdentifier(self))
             return running != nil
         }
-        var steps = isOpen ? transport.answer(request).steps : [.fail(TransportError(.invalidated))]
+        var steps = isOpen ? answer(request).steps : [.fail(TransportError(.invalidated))]
         let sent = isOpen ? request.body.length ?? 0 : 0
         let index = if case .peer = steps.first { 1 } else { 0 }
         if sent > 0 { steps.insert(.sent(sent), at: index) }

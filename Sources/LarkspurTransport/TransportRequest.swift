@@ -49,14 +49,15 @@ public struct TransportRequest: Sendable {
     @nonexhaustive(warn)
 #endif
 public enum HTTPVersionChoice: Sendable, Hashable {
-    /// HTTP/2 if a TLS peer offers it on a new connection, otherwise HTTP/1.1.
+    /// HTTP/2 if a TLS peer offers it on a new connection, otherwise HTTP/1.1. An engine with HTTP/3 uses it after a
+    /// response of the host whose `Alt-Svc` field names it.
     case negotiated
     /// HTTP/1.1.
     case http1
     /// HTTP/2 without negotiation, also over plain TCP. The hop fails if the peer does not speak HTTP/2.
     case http2
     /// HTTP/3 to an https host, if the host can be reached over it. Otherwise HTTP/2 or HTTP/1.1, as with
-    /// `.negotiated`. An engine without HTTP/3 fails with `.unavailable`.
+    /// `.negotiated`. With an engine without HTTP/3, the request fails with `.transportUnavailable`.
     case http3
 }
 

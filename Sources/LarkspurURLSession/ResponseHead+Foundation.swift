@@ -1,5 +1,5 @@
 extension ResponseHead {
-    /// Creates a head from Foundation's, which has neither the order of the fields nor their repeats.
+    /// Creates a head from Foundation's, which has neither the version nor the order of the fields and their repeats.
     ///
     /// - Parameter bodyIsDecoded: Whether the body is delivered without its content coding. Nil means if `URLSession`
     ///   removes the coding that the head names.
@@ -17,7 +17,7 @@ extension ResponseHead {
         let coding = response.value(forHTTPHeaderField: "Content-Encoding")?.lowercased() ?? ""
         let codings = coding.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
         self.init(
-            status: response.statusCode, fields: fields,
+            status: response.statusCode, version: "HTTP", fields: fields,
             bodyIsDecoded: bodyIsDecoded ?? (!codings.isEmpty && codings.allSatisfy(Self.decodedCodings.contains)))
     }
 

@@ -31,8 +31,8 @@ extension URLSessionTransport {
 
         /// The client identity that is shown to every peer that asks for a client certificate, in PKCS #12 format. An
         /// identity that cannot be used fails requests to `https` URLs with `.invalidIdentity` before they are sent. On
-        /// Linux, `URLSession` has no client identities, and these requests fail with `.unavailable`. Before macOS 15,
-        /// the system adds the key and the certificate to the keychain.
+        /// Linux, `URLSession` has no client identities, and these requests fail with `.transportUnavailable`. Before
+        /// macOS 15, the system adds the key and the certificate to the keychain.
         public var identity: ClientIdentity?
 
         /// Creates the default options.

@@ -40,7 +40,7 @@ public final class URLSessionTransport: Transport {
     ///
     /// The transport uses a copy without cookie storage, credential storage and cache. All other values stay, for
     /// example the proxies, the protocol classes and the timeouts. The timeouts of requests apply in addition.
-    /// A background configuration cannot be used for single requests: every request fails with `.unavailable`.
+    /// A background configuration cannot be used for single requests: every request fails with `.transportUnavailable`.
     public convenience init(configuration: URLSessionConfiguration, options: Options = Options()) {
         self.init(SessionTemplate(configuration: configuration, options: options, ownsTimeouts: false))
     }

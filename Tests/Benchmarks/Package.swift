@@ -27,6 +27,7 @@ let package = Package(
                 "Measuring",
                 .product(name: "Larkspur", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),
+                .product(name: "LarkspurInsight", package: "Larkspur"),
             ]),
         .executableTarget(
             name: "bench",
@@ -35,6 +36,9 @@ let package = Package(
                 "CCodings",
                 "Measuring",
                 .product(name: "Larkspur", package: "Larkspur"),
+                .product(name: "LarkspurFleet", package: "Larkspur"),
+                .product(name: "LarkspurImages", package: "Larkspur"),
+                .product(name: "LarkspurInsight", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),
             ]),
     ],

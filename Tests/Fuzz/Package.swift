@@ -10,7 +10,9 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 .product(name: "Larkspur", package: "Larkspur"),
+                .product(name: "LarkspurImages", package: "Larkspur"),
                 .product(name: "LarkspurXML", package: "Larkspur"),
+                .product(name: "LarkspurInsight", package: "Larkspur"),
                 .product(name: "LarkspurTesting", package: "Larkspur"),
             ])
     ],

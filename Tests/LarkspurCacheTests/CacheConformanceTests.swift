@@ -13,7 +13,9 @@ struct CacheConformanceTests {
     private let key = CacheKey(url: "http://h/", partition: "")
 
     private func head(_ status: Int = 200, _ fields: [(String, String)] = []) -> ResponseHead {
-        ResponseHead(status: status, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+        ResponseHead(
+            status: status,
+            fields: (fields + [("Transfer-Encoding", "chunked")]).map { HeaderField(name: $0.0, value: $0.1) })
     }
 
     private func request(_ fields: [(String, String)] = []) throws -> TransportRequest {

@@ -17,7 +17,9 @@ struct CacheRulesTests {
     }
 
     private func head(_ status: Int = 200, _ fields: [(String, String)] = []) -> ResponseHead {
-        ResponseHead(status: status, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+        ResponseHead(
+            status: status,
+            fields: (fields + [("Transfer-Encoding", "chunked")]).map { HeaderField(name: $0.0, value: $0.1) })
     }
 
     private func stored(
@@ -63,16 +65,21 @@ struct CacheRulesTests {
     @Test("A body that ends with the connection is not stored, because a part of it could look like the whole")
     func bodiesWithoutLength() throws {
         let table: [(String, [(String, String)], Bool)] = [
-            ("HTTP/1.1", [], true), ("HTTP/1.1", [("Connection", "close")], false),
+            ("HTTP/1.1", [], false), ("HTTP/1.1", [("Connection", "close")], false),
+            ("HTTP/1.1", [("Content-Length", "x")], false), ("HTTP/1.1", [("Connection", "keep-alive")], false),
+            ("HTTP/1.1", [("Content-Length", "2")], true), ("HTTP/1.1", [("Transfer-Encoding", "chunked")], true),
             ("HTTP/1.1", [("Connection", "close"), ("Content-Length", "2")], true),
             ("HTTP/1.1", [("Connection", "Close"), ("Transfer-Encoding", "chunked")], true), ("HTTP/1.0", [], false),
-            ("HTTP/1.0", [("Content-Length", "2")], true), ("HTTP/2", [], true),
+            ("HTTP/1.0", [("Content-Length", "2")], true), ("HTTP/2", [], true), ("HTTP/3", [], true),
+            ("HTTP", [], true), ("HTTP", [("Connection", "keep-alive, Close")], false),
+            ("HTTP", [("Connection", "close"), ("Content-Length", "2")], true),
         ]
         for (version, fields, isStored) in table {
             let head = ResponseHead(
                 status: 200, version: version, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
             #expect(rules.mayStore(head, to: try request(), CacheControl()) == isStored, "\(version) \(fields)")
         }
+        #expect(rules.mayStore(ResponseHead(status: 204), to: try request(), CacheControl()), "it has no body")
     }
 
     @Test("A shared cache stores nothing private, and with Authorization only what the response allows")
@@ -166,6 +173,9 @@ struct CacheRulesTests {
         #expect(decision("max-age=60", age: 5, "no-cache") == .ask)
         #expect(decision("max-age=60", age: 5, "min-fresh=55") == hit(5))
         #expect(decision("max-age=60", age: 5, "min-fresh=56") == .ask)
+        #expect(decision("max-age=60, stale-while-revalidate=60", age: 70, "min-fresh=5") == .ask)
+        #expect(decision("max-age=60", age: 70, "min-fresh=5", .preferCached(maxStale: .seconds(60))) == .ask)
+        #expect(decision("max-age=60", age: 70, "min-fresh=5, max-stale=60") == .ask)
         #expect(decision("max-age=60", age: 70, "max-stale=10") == stale(70))
         #expect(decision("max-age=60", age: 71, "max-stale=10") == .ask)
         #expect(decision("max-age=60", age: 9_000, "max-stale") == stale(9_000))

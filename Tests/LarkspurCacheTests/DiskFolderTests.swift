@@ -192,6 +192,38 @@ struct DiskFolderTests {
         #expect(await stage.find("http://h/a") == nil && stage.files.allSatisfy { !$0.contains("new-") })
     }
 
+    @Test("An entry that takes the name of another one after a validation replaces it, and is counted once")
+    func nameTaken() async throws {
+        _ = await prepare()
+        let stored = try #require(await stage.find("http://h/a"))
+        stage.add(stage.head("http://h/a", "", ["b": "1"]), body)
+        await stage.store.settle()
+        #expect(stage.store.usage.entries == 2)
+        let head = stored.head
+        stage.store.update(
+            stored,
+            to: StoredHead(
+                url: head.url, partition: head.partition, selection: Selection(names: ["b"], values: ["1"]),
+                head: head.head, requested: 3, received: 4))
+        await stage.store.settle()
+        #expect(stage.store.usage.entries == 1 && stage.store.usage.bytes < 150_000)
+        #expect(await stage.find("http://h/a", "", ["b": "1"])?.head.received == 4)
+    }
+
+    @Test("A handler's body that is too large to be stored removes the response that it supersedes")
+    func tooLargeBody() async throws {
+        let small = DiskStage(limit: 1 << 20, maximumEntrySize: 150_000)
+        let head = small.head("http://h/a")
+        small.add(head, body)
+        #expect(await small.find("http://h/a") != nil)
+        let writer = try #require(small.store.begin(head, length: nil))
+        writer.append(Data(count: 10))
+        writer.commit(head: nil, body: Data(count: 200_000))
+        #expect(await small.find("http://h/a") == nil)
+        await small.store.settle()
+        #expect(small.store.usage.entries == 0)
+    }
+
     @Test("If another process removes everything while a response is being written, the next responses are stored")
     func removedWhileWriting() async throws {
         let large = Data(count: 20 * 65_536)

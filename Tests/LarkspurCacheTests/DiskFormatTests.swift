@@ -16,8 +16,13 @@ struct DiskFormatTests {
         stage.add(stage.head("http://h/a", "secret", ["accept-language": "en"]), body)
         for number in 0..<updates {
             let stored = try #require(await stage.find("http://h/a", "secret", ["Accept-Language": "en"]))
-            let head = stored.head.head.with([HeaderField(name: "Number", value: "\(number)")])
-            stage.store.update(stored, to: stored.head.with(head))
+            let head = ResponseHead(status: 200, fields: [HeaderField(name: "Number", value: "\(number)")])
+            let old = stored.head
+            stage.store.update(
+                stored,
+                to: StoredHead(
+                    url: old.url, partition: old.partition, selection: old.selection, head: head,
+                    requested: old.requested, received: old.received))
         }
         await stage.store.settle()
         return try #require(stage.files.first { $0.hasSuffix("-variants") == false })
@@ -31,7 +36,7 @@ struct DiskFormatTests {
             guard let block = entry.file.block(index, of: entry.record.count, entry.id) else { return (entry, nil) }
             body += block
         }
-        return (entry, entry.blocks?.reduce(Data(), +) ?? body)
+        return (entry, entry.body ?? body)
     }
 
     private func write(_ bytes: [UInt8], to path: String) {

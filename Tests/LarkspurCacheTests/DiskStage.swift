@@ -75,7 +75,7 @@ final class DiskStage: Sendable {
         var data = Data()
         while data.count < stored.body.count {
             let piece = await answer { stored.body.read(at: UInt64(data.count), $0) }
-            guard let bytes = try? piece.get(), !bytes.isEmpty, bytes.count <= 64 << 10 else { return nil }
+            guard let bytes = try? piece.get(), !bytes.isEmpty, bytes.count <= StoredResponse.buffer else { return nil }
             data += bytes
         }
         return data

@@ -30,6 +30,27 @@ struct DiskStoreTests {
         #expect(stage.store.usage.entries == 10)
     }
 
+    @Test("A scan reads a subfolder again whose entries change meanwhile, so that each is counted once")
+    func changeDuringScan() async throws {
+        stage.add(stage.head("http://h/a"), bytes(100))
+        await stage.store.settle()
+        let file = try #require(stage.files.first)
+        let shard = URL(fileURLWithPath: file).deletingLastPathComponent().lastPathComponent
+        let position = try #require(DiskName.shards.firstIndex(of: shard))
+        stage.store.box.withLock { $0.changes.begin(shard) }
+        stage.store.scan()
+        // Two rounds through all threads after the scan has come to the subfolder.
+        while stage.store.box.withLock({ $0.scan?.position ?? .max }) < position { await Task.yield() }
+        for _ in 0..<2 {
+            for thread in FileThread.all { await withCheckedContinuation { done in thread.perform { done.resume() } } }
+        }
+        #expect(stage.store.box.withLock { $0.scan?.position } == position)
+        try FileManager.default.removeItem(atPath: file)
+        stage.store.endChange(of: shard, (-1, -4_096))
+        await stage.store.settle()
+        #expect(stage.store.usage.entries == 0 && stage.store.usage.bytes == 0)
+    }
+
     @Test("The folder is private, and so are its files")
     func permissions() async throws {
         stage.add(stage.head("http://h/a", "", ["a": "b"]), bytes(100_000))
@@ -189,6 +210,8 @@ struct DiskStoreTests {
                 let writer = try #require(small.store.begin(small.head("http://h/\(round)"), length: UInt64(size)))
                 writer.append(bytes(size))
                 if round % 2 == 0 { writer.drop() }
+                // The file thread may be writing an abandoned response, which has its space until then.
+                if round % 2 == 1 { await small.store.settle() }
             }
             await small.store.settle()
             #expect(small.files.isEmpty)
@@ -217,9 +240,11 @@ struct DiskStoreTests {
 
     @Test("A handler's head and body take the place of the received ones")
     func replacements() async throws {
-        let writer = try #require(stage.store.begin(stage.head("http://h/a"), length: nil))
+        let head = stage.head("http://h/a")
+        let writer = try #require(stage.store.begin(head, length: nil))
         writer.append(bytes(100_000))
-        writer.commit(head: ResponseHead(status: 203), body: bytes(70_000, 9))
+        let changed = head.changed(to: ResponseHead(status: 203), bodyLength: 70_000, in: [], isShared: false)
+        writer.commit(head: changed, body: bytes(70_000, 9))
         let stored = try #require(await stage.find("http://h/a"))
         #expect(stored.head.head.status == 203)
         #expect(await stage.body(of: stored) == bytes(70_000, 9))

@@ -46,6 +46,18 @@ struct MemoryStoreTests {
         #expect(found("b") == nil && found("a") != nil)
     }
 
+    @Test("A response that is too large with its head or with a handler's body removes its predecessor")
+    func tooLargeWithHead() throws {
+        for (received, replacement) in [(49_900, nil), (10, 50_001)] as [(Int, Int?)] {
+            add(head("a"), 30_000)
+            add(head("b"), 10)
+            let writer = try #require(store.begin(head("a"), length: nil))
+            writer.append(Data(count: received))
+            writer.commit(head: nil, body: replacement.map { Data(count: $0) })
+            #expect(found("a") == nil && found("b") != nil && store.usage.entries == 1)
+        }
+    }
+
     @Test("Responses that are being received together take no more than the limit, and give it back")
     func reserved() {
         let writers = (0..<4).map { store.begin(head("\($0)"), length: 30_000) }
@@ -146,6 +158,23 @@ struct MemoryStoreTests {
         dropped.append(bytes)
         dropped.drop()
         #expect(read(dropped, 0) == nil)
+    }
+
+    @Test("A body that a handler has cut out of a larger one does not keep the larger one in memory")
+    func slicedBody() throws {
+        let large = Data(count: 1 << 20)
+        let slice = large[100_000..<110_000]
+        let writer = try #require(store.begin(head("a"), length: nil))
+        writer.commit(head: nil, body: slice)
+        let stored = try #require(found("a"))
+        let box = Protected<Data?>(nil)
+        stored.body.read(at: 0) { result in box.withLock { $0 = try? result.get() } }
+        let body = try #require(box.withLock { $0 })
+        #expect(body == slice)
+        func address(_ data: Data) -> UnsafeRawPointer? {
+            data.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in bytes.baseAddress }
+        }
+        #expect(address(body) != address(slice))
     }
 
     @Test("Many threads at once keep the limit and lose no byte of the account")

@@ -212,4 +212,31 @@ struct SharedExchangeTests {
         other.transport.invalidate()
         #expect(readers[0].ended(nil, 10) && readers[1].ended(.invalidated, 0))
     }
+
+    @Test("A late response to a HEAD does not change a newer entry", arguments: [false, true])
+    func lateHead(afterUnsafe: Bool) throws {
+        let stage = SharingStage()
+        let head = try stage.reader(method: "HEAD")
+        head.resume()
+        if afterUnsafe {
+            let put = try stage.reader(method: "PUT")
+            put.resume()
+            try stage.task(1).head(204)
+            try stage.task(1).end()
+        } else {
+            stage.time.withLock { $0 += 1 }
+        }
+        let get = try stage.readers(1)[0]
+        let task = try #require(stage.base.tasks.last)
+        task.head(200, fresh + [("Version", "new")])
+        task.body(10)
+        task.end()
+        try stage.task(0).head(200, [("Cache-Control", "max-age=6000"), ("Version", "old")])
+        try stage.task(0).end()
+        #expect(get.ended(nil, 10) && head.ended(nil, 0))
+        stage.time.withLock { $0 += 10 }
+        let later = try stage.readers(1)[0]
+        #expect(later.ended(nil, 10) && later.record.head?["Version"] == "new")
+        #expect(later.record.head?["Cache-Control"] == "max-age=60")
+    }
 }

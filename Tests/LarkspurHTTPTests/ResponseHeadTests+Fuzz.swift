@@ -33,7 +33,7 @@ extension ResponseHeadTests {
 
     @Test("random bytes are read without a trap", arguments: 0..<8)
     func randomBytes(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         for _ in 0..<500 {
             let count = Int.random(in: 0...60, using: &random)
             Self.check((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) })
@@ -42,7 +42,7 @@ extension ResponseHeadTests {
 
     @Test("random pieces of fields are read without a trap", arguments: 0..<8)
     func randomPieces(seed: UInt64) {
-        var random = SplitMix(state: ~seed)
+        var random = SeededRandom(seed: ~seed)
         for _ in 0..<500 {
             let count = Int.random(in: 0...24, using: &random)
             Self.check((0..<count).flatMap { _ in Self.pieces.randomElement(using: &random) ?? [] })

@@ -16,6 +16,12 @@ let package = Package(
                 .product(name: "LarkspurTesting", package: "Larkspur"),
                 .product(name: "LarkspurXML", package: "Larkspur"),
             ]),
+        .target(
+            name: "all",
+            dependencies: [
+                "Larkspur", "LarkspurCurl", "LarkspurFleet", "LarkspurImages", "LarkspurInsight", "LarkspurTesting",
+                "LarkspurURLSession", "LarkspurXML",
+            ].map { .product(name: $0, package: "Larkspur") }),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -89,6 +89,7 @@ extension TransportContractTests.Bodies {
         gate.open()
         for (index, exchange) in exchanges.enumerated() {
             let trace = try await exchange.finished()
+            #expect(trace.error == nil)
             #expect(trace.body == .pattern((index + 1) * (subject.buffer + 1)))
             #expect(trace.audit() == [])
         }

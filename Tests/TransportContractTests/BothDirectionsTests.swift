@@ -1,5 +1,6 @@
 #if os(Linux)
     import CLarkspur
+    import CTestWidth
     import Larkspur
     import Testing
 
@@ -60,14 +61,21 @@
 
         @Test("T30: after a final head from 300 on, the rest of the body is not sent", arguments: versions)
         func refusal(version: HTTPVersionChoice) async throws {
+            // The response sometimes comes before libcurl asks for more of the body, and sometimes afterwards.
+            for _ in 0..<test_rounds(30, 100) { try await refuse(version) }
+        }
+
+        private func refuse(_ version: HTTPVersionChoice) async throws {
             let peer = try WirePeer { wire in
                 let talk = try Talk(wire, version)
+                _ = try talk.receive()  // the body has begun
                 try talk.sendHead(isRefusal: true)
                 try talk.send(Array("no".utf8))
                 try talk.end()
                 try wire.drain()
             }
             let (stream, trace) = try Self.start(peer, version)
+            stream.add(.pattern(100))
             let state = try await trace.wait { $0.isCompleted && $0.depth == 0 }
             #expect(state.heads.map(\.status) == [400])
             #expect(state.body == Array("no".utf8))

@@ -151,6 +151,12 @@
                     })
                 #expect((0..<3).reduce(0) { $0 + shared.idleConnections(of: $1) } == maximum)
             }
+            let unlimited = CurlShared(
+                .init {
+                    $0.loops = 1
+                    $0.maximumIdleConnections = .max
+                })
+            #expect(unlimited.idleConnections(of: 0) == 1 << 20, "a loop adds its connections in use to this number")
         }
     }
 #endif

@@ -29,6 +29,7 @@
             func leave(_ place: CurlOrigins.Place) -> CurlOrigins.Start? { origins.leave(place) }
             func withdraw(_ wait: CurlOrigins.Wait) -> CurlTask? { origins.withdraw(wait) }
             func multiplex() -> [CurlOrigins.Start] { origins.multiplex(0) }
+            func gather() -> [CurlOrigins.Start] { origins.gather(0) }
             func spread() -> [CurlOrigins.Start] { origins.spread(0) }
             func giveUp(_ loop: Int) -> [CurlOrigins.Start] { origins.giveUp(loop) }
             func countUpgraded(_ change: Int, in loop: Int) { origins.countUpgraded(change, in: loop) }
@@ -61,6 +62,41 @@
             #expect(try loops(origins, 98, .shareable) == Array(repeating: 0, count: 97) + [nil])
             #expect(origins.running == [100, 0])
             #expect(origins.multiplex().isEmpty)
+        }
+
+        @Test("With HTTP/3, all shareable requests stay in one loop, up to the limit of connections")
+        func http3() throws {
+            let origins = Limits(5, loops: 2)
+            #expect(try loops(origins, 5, .shareable) == [0, 0, 0, nil, nil])
+            #expect(origins.gather().map(\.place.loop) == [0, 0])
+            #expect(try loops(origins, 1, .shareable) == [nil])
+            #expect(origins.running == [5, 0])
+            // The server was reached over TCP, which it speaks HTTP/2 over.
+            #expect(origins.multiplex().map(\.place.loop) == [0])
+            #expect(origins.gather().isEmpty)
+        }
+
+        @Test("An origin whose HTTP/3 is out of reach and that speaks HTTP/1 over TCP is spread over the loops")
+        func http3Lost() throws {
+            let origins = Limits(4, loops: 2)
+            #expect(try loops(origins, 1, .shareable) == [0])
+            #expect(origins.gather().isEmpty)
+            #expect(try loops(origins, 2, .shareable) == [0, 0])
+            #expect(origins.spread().isEmpty)
+            #expect(try loops(origins, 2, .shareable) == [1, nil])
+        }
+
+        @Test(
+            "Requests with connections of their own keep to the limit of connections beside HTTP/2", arguments: [1, 2])
+        func exclusiveLimit(count: Int) throws {
+            let origins = Limits(2, loops: count)
+            _ = origins.admit(try task(), .shareable)
+            _ = origins.multiplex()
+            let places = try (0..<2).map { _ in try #require(place(origins.admit(try task(), .exclusive))) }
+            #expect(try loops(origins, 1, .exclusive) == [nil])
+            #expect(try loops(origins, 1, .shareable) == [0])
+            #expect(origins.leave(places[0])?.place.isExclusive == true)
+            #expect(try loops(origins, 1, .exclusive) == [nil])
         }
 
         @Test("An exclusive request starts beside HTTP/2 in another loop, when the total allows it")

@@ -54,5 +54,31 @@
             sockets.didWrite(ends[0], hasSent: true, at: now, poller: &poller)
             #expect(!sockets.isHeld(ends[0]) && sockets.releaseTime == CurlClock.never)
         }
+
+        @Test("A socket without an IP address is never taken for the connection to be shut down")
+        func shutDown() {
+            let datagrams = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+            defer { close(datagrams) }
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(9).bigEndian
+            address.sin_addr.s_addr = in_addr_t(UInt32(0x7F00_0001).bigEndian)
+            let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let result = withUnsafeBytes(of: &address) { bytes in
+                bytes.baseAddress.map { connect(datagrams, $0.assumingMemoryBound(to: sockaddr.self), size) }
+            }
+            #expect(result == 0)
+            var ends: [Int32] = [-1, -1]
+            #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+            defer { ends.forEach { close($0) } }
+            let (port, end) = (clarkspur_socket_local_port(datagrams), ends[0])
+            "127.0.0.1".withCString { text in
+                // The first call has another remote port. It leaves the address in memory that the second call uses.
+                clarkspur_socket_shut_down(datagrams, port, text, 1)
+                clarkspur_socket_shut_down(end, 0, text, 0)
+                clarkspur_socket_shut_down(end, 0, "", 0)
+            }
+            #expect(send(ends[1], "x", 1, Int32(MSG_NOSIGNAL)) == 1, "the socket was shut down")
+        }
     }
 #endif

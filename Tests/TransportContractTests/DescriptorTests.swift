@@ -54,5 +54,31 @@
             let shown = RequestError(.init(rawValue: error(number).code.rawValue), "")
             #expect(shown.code == .tooManyOpenFiles && !shown.isConnectivity)
         }
+
+        @Test("The test in which a process has no descriptor left passes, in a process of its own", .inMainProcess)
+        func ownProcess() async throws {
+            let (status, output) = try await EngineProcess.run(["DescriptorTests/momentaryShortage"])
+            #expect(status == 0 && output.contains("Test run with 1 test "), "\(output)")
+        }
+
+        @Test("A transport whose first request finds no descriptor sends later requests", .inEngineProcess)
+        func momentaryShortage() async throws {
+            let server = try MockServer()
+            server.on("GET", "/", .text("ok"))
+            let request = TransportRequest(url: try RequestURL(server.url + "/"))
+            // This loads libcurl, so the next transport needs descriptors only for itself.
+            try await CurlTransport().run(request).check(.response("ok"))
+            let transport = CurlTransport()
+            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+            var before = rlimit()
+            getrlimit(resource, &before)
+            var none = before
+            none.rlim_cur = 3  // those of the standard input, output and error
+            setrlimit(resource, &none)
+            let delegate = transport.start(request)
+            setrlimit(resource, &before)
+            try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.failure(.tooManyOpenFiles))
+            try await transport.run(request).check(.response("ok"))
+        }
     }
 #endif

@@ -174,7 +174,7 @@ extension TransportContractTests.Events {
         last.task.resume()
         try await stage.settle()
         trigger.task.resume()
-        for exchange in [held, unstarted, last] { try await exchange.finished() }
+        for exchange in [held, unstarted, last, trigger] { try await exchange.finished() }
         #expect(held.trace.audit() == [])
     }
 

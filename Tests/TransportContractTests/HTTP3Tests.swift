@@ -67,6 +67,25 @@
             #expect(alternatives.endpoint(for: url, at: 400 * Self.second) == nil)
         }
 
+        @Test("The fallback from an alternative continues the connect timeout; another sending begins it again")
+        func connectTimeout() throws {
+            _ = try #require(CurlTransport().library)
+            var request = TransportRequest(url: try RequestURL("https://a.example/"))
+            request.timeouts.connect = .seconds(10)
+            let task = CurlTask(
+                id: TransportTaskID(1), request: request, delegate: RecordingDelegate(), transport: CurlTransport())
+            let start = try #require(task.record(.new))
+            let hop = CurlHop(
+                task, start, at: CurlOrigins.Place(origin: 0, loop: 0), route: nil, now: 0, blocks: CurlBlockPool())
+            hop.beginSending(at: 1 * Self.second)
+            #expect(hop.deadline.time == 11 * Self.second)
+            hop.fallsBack = true
+            hop.beginSending(at: 5 * Self.second)
+            #expect(hop.deadline.time == 11 * Self.second)
+            hop.beginSending(at: 6 * Self.second)
+            #expect(hop.deadline.time == 16 * Self.second)
+        }
+
         @Test("At most a thousand origins are kept, those that last longest")
         func limit() throws {
             var alternatives = CurlAlternatives()
@@ -114,7 +133,9 @@
         private let only: Int
 
         init() throws {
-            transport = CurlTransport(configuration: try #require(Environment.trusting))
+            var configuration = try #require(Environment.trusting)
+            configuration.fallbackDelay = .seconds(60)
+            transport = CurlTransport(configuration: configuration)
             port = try #require(Environment.port("LARKSPUR_HTTP3"))
             only = try #require(Environment.port("LARKSPUR_HTTP3_ONLY"))
         }
@@ -146,6 +167,46 @@
             #expect(try await run(request("/version", .negotiated), "HTTP/2, 0 bytes") == "h2")
             #expect(try await run(request("/version", .negotiated), "HTTP/3, 0 bytes") == "h3")
             #expect(try await run(request("/version", .http1), "HTTP/1.1, 0 bytes") == "http/1.1")
+        }
+
+        @Test("A request to an alternative names it in the field Alt-Used, and other requests do not")
+        func used() async throws {
+            #expect(try await run(request("/used", .negotiated), "none") == "h2")
+            #expect(try await run(request("/used", .negotiated), "localhost:\(port)") == "h3")
+            #expect(try await run(request("/used", .http1), "none") == "http/1.1")
+            #expect(try await run(request("/used", .http3, port: only), "none") == "h3")
+        }
+
+        @Test("An alternative whose certificate is for another host gets no request")
+        func foreign() async throws {
+            let port = try #require(Environment.port("LARKSPUR_NGINX_TLS"))
+            let other = try #require(Environment.port("LARKSPUR_HTTP3_OTHER"))
+            for _ in 0..<3 {
+                let request = try request("/alternative?port=\(other)", .negotiated, port: port)
+                #expect(try await run(request, "Hello, world!") == "h2")
+            }
+            let trace = try await transport.run(request("/version", .http3, port: other))
+            #expect(!trace.isSuccess)
+        }
+
+        @Test("A body that fails and a total timeout that passes do not end the use of an alternative")
+        func ownFailures() async throws {
+            #expect(try await run(request("/version", .negotiated), "HTTP/2, 0 bytes") == "h2")
+            #expect(try await run(request("/version", .negotiated), "HTTP/3, 0 bytes") == "h3")
+            for expected in [TransportError.Code.bodyFailed, .timedOut] {
+                let stream = TestStream()
+                stream.add([1])
+                var upload = try request("/version", .negotiated)
+                upload.method = "POST"
+                upload.body = .stream(TransportBodySource(length: nil, isReplayable: true) { stream })
+                if expected == .bodyFailed {
+                    stream.finish(TransportError(.bodyFailed, "the body failed"))
+                } else {
+                    upload.timeouts.total = .seconds(3)
+                }
+                #expect(try await transport.run(upload).failure == expected)
+                #expect(try await run(request("/version", .negotiated), "HTTP/3, 0 bytes") == "h3")
+            }
         }
 
         @Test("With followsAlternatives off, Alt-Svc fields are ignored")

@@ -41,7 +41,9 @@
             let (server, other) = (try server(), try server())
             let transport = CurlTransport(configuration: .init { $0.idleLifetime = .seconds(seconds) })
             #expect(try await !isKept(transport, server))
-            #expect(try await isKept(transport, server))
+            let isKeptAtOnce = try await isKept(transport, server)
+            // On a busy machine, a second may pass before this request.
+            #expect(isKeptAtOnce || seconds == 1)
             _ = try await isKept(transport, other, "/slow")  // the other connection is idle during this request
             #expect(try await isKept(transport, server) == (seconds == 60))
         }

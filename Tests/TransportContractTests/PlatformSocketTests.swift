@@ -131,7 +131,7 @@
         func unansweredClose() async throws {
             let network = FakeNetwork(FakeSocket.Server(answersClose: false))
             let socket = await session(network).webSocket(
-                "ws://chat.example/", options: .init { $0.closeTimeout = .milliseconds(10) })
+                "ws://chat.example/", options: .init { $0.closeTimeout = .seconds(2) })
             _ = try await socket.opened
             try await socket.close(.goingAway)
             #expect(await socket.closed == .init(code: .goingAway, isClean: false, byPeer: false))

@@ -32,6 +32,19 @@
             return CurlTransport(configuration: configuration)
         }
 
+        @Test(
+            "The metrics name the version and the cipher of TLS, also on a reused connection",
+            arguments: [("NGINX_TLS", "TLSv1.2", "ECDHE-"), ("HTTP3", "TLSv1.3", "TLS_")])
+        func names(server: String, version: String, cipher: String) async throws {
+            let transport = transport { $0.followsAlternatives = false }
+            for isReused in [false, true] {
+                let metrics = try #require(await transport.run(Self.request(server)).metrics.first)
+                #expect(metrics.connectionWasReused == isReused)
+                #expect(metrics.tlsVersion == version)
+                #expect(metrics.tlsCipher?.hasPrefix(cipher) == true)
+            }
+        }
+
         // MARK: Authorities
 
         enum Given: String, CaseIterable {

@@ -36,7 +36,8 @@ extension TransportContractTests.Time {
         #expect(trace.error?.code == .timedOut)
         #expect(trace.error?.phase == .receiving)
         #expect(trace.error?.timeoutName == "idle")
-        #expect(trace.body == .pattern(20))
+        // On a busy machine the time may pass before the bytes are delivered.
+        #expect([UInt8].pattern(20).starts(with: trace.body.array))
         #expect(trace.audit() == [])
     }
 
@@ -54,8 +55,8 @@ extension TransportContractTests.Time {
     func pause(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let timeouts = Self.timeouts {
-            $0.idle = .milliseconds(200)
-            $0.total = .seconds(1)
+            $0.idle = .seconds(1)
+            $0.total = .seconds(2)
         }
         let exchange = try stage.exchange(.response(body: stage.body(buffers: 8)), allowance: 1, timeouts: timeouts)
         let error = try #require(try await exchange.run().error)

@@ -66,21 +66,23 @@
         }
 
         @Test(
-            "The timeout is set on connections: 30 seconds unless configured",
+            "The timeout and the times of keep-alives are set on connections: 30 seconds unless configured",
             arguments: [
-                (Duration?.some(.seconds(30)), [30_000, 15, 5]), (.milliseconds(2_500), [2_500, 1, 1]),
-                (nil, [0, 60, 60]),
+                (Duration?.some(.seconds(30)), Duration?.none, [30_000, 15, 5]),
+                (.milliseconds(2_500), nil, [2_500, 1, 1]), (nil, nil, [0, 60, 60]),
+                (.seconds(30), .seconds(7), [30_000, 7, 7]), (nil, .seconds(7), [0, 7, 7]),
             ])
-        func options(limit: Duration?, expected: [Int32]) async throws {
+        func options(limit: Duration?, interval: Duration?, expected: [Int32]) async throws {
             let peer = try WirePeer { wire in
                 try wire.head()
                 try wire.send(Self.ok)
                 try wire.drain()
             }
             #expect(CurlTransport.Configuration().peerTimeout == .seconds(30))
-            let transport = CurlTransport(configuration: .init { $0.peerTimeout = limit })
+            let transport = CurlTransport(
+                configuration: .init { ($0.peerTimeout, $0.keepAliveInterval) = (limit, interval) })
             try await transport.run(try request(peer)).check(.response("ok"))
-            let descriptor = try #require((Int32(0)..<10_000).first { Self.port(ofPeerOf: $0) == peer.port })
+            let descriptor = try #require((Int32(0)..<getdtablesize()).first { Self.port(ofPeerOf: $0) == peer.port })
             // TCP_USER_TIMEOUT, TCP_KEEPIDLE, TCP_KEEPINTVL
             #expect([18, 4, 5].map { Self.option($0, of: descriptor) } == expected)
             withExtendedLifetime(transport) {}

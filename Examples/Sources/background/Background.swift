@@ -50,10 +50,10 @@ struct Background {
         return try await transfers.upload(file: file, to: url, resumable: job[0] == "resumable" ? .tus : nil, tag: tag)
     }
 
-    /// Notes the result, and then removes the transfer. If the program is killed between the two, it notes it again.
+    /// Notes the result, and then removes the transfer. If the program is killed before that, it notes it again.
     static func finish(_ transfer: BackgroundTransfer, _ note: URL) async throws {
         let response = try await transfer.result.get()
-        try (response.data ?? Data()).write(to: note, options: .atomic)
+        try (response.data ?? Data()).write(to: note)
         await transfer.remove()
     }
 

@@ -6,8 +6,7 @@ import LarkspurTesting
 //     download https://example.com/archive.zip [file]
 //
 // After Ctrl-C, a crash or a lost connection the received part stays; the same command fetches the rest. Without
-// arguments
-// the example shows that with its own server, which closes the connection halfway.
+// arguments the example shows that with its own server, which closes the connection halfway.
 
 @main
 struct Download {

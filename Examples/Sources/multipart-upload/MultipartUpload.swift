@@ -2,8 +2,7 @@ import Larkspur
 import LarkspurTesting
 
 // A form with a text, a value, a large file and lines that are generated during the upload, with a progress bar. The
-// file
-// is read while it is sent: neither the file nor the form is in memory as a whole.
+// file is read while it is sent: neither the file nor the form is in memory as a whole.
 
 struct Caption: Codable, Sendable {
     var title: String

@@ -167,13 +167,13 @@ extension BackgroundTransfer {
             resuming: plan.created, retryLimit: retry?.limit ?? 0)
         upload.resume()
         if !box.withLock({ $0.setStop { upload.cancel() } }) { upload.cancel() }
-        var isKnown = plan.created != nil
+        var known = plan.created?.uploadURL
         for await progress in upload.progress {
             feed.advance(to: progress.completed, of: progress.total)
             // The URL of the upload is needed to resume. If the process is killed before it is written, the next run
-            // creates another upload.
-            guard !isKnown, let record = upload.record else { continue }
-            isKnown = true
+            // creates another upload. The URL changes if the server has lost the upload.
+            guard let record = upload.record, record.uploadURL != known else { continue }
+            known = record.uploadURL
             try? await update { $0.keep(record) }
         }
         do {

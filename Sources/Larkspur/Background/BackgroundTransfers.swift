@@ -38,8 +38,7 @@ public final class BackgroundTransfers: Sendable {
     ///   - interceptor: An interceptor, called after those of the configuration.
     ///   - options: The retries, and the conditions under which the system transfers.
     ///   - folder: The folder of the records. Nil, the default, is `larkspur/IDENTIFIER` in `$XDG_STATE_HOME` (by
-    ///     default
-    ///     `~/.local/state`), and in Application Support on Apple's platforms.
+    ///     default `~/.local/state`), and in Application Support on Apple's platforms.
     ///   - transport: A transport that performs the transfers while the program runs, for tests. Nil, the default, uses
     ///     the system's background session on Apple's platforms, and libcurl on Linux.
     public init(

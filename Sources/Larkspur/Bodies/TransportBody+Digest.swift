@@ -9,14 +9,14 @@ public enum ContentDigestAlgorithm: String, Sendable, CaseIterable {
 
     func makeHash() -> StreamingHash { StreamingHash(hash) }
 
-    func digest(of bytes: Data) -> Data {
+    package func digest(of bytes: Data) -> Data {
         var hash = makeHash()
         bytes.withUnsafeBytes { hash.update($0) }
         return Data(hash.finalize())
     }
 
     /// Returns the field's value for a digest: `sha-256=:…:`.
-    func value(of digest: [UInt8]) -> String { "\(rawValue)=:\(Data(digest).base64EncodedString()):" }
+    package func value(of digest: [UInt8]) -> String { "\(rawValue)=:\(Data(digest).base64EncodedString()):" }
 }
 
 extension TransportBody {
@@ -28,7 +28,9 @@ extension TransportBody {
     /// The field is a trailer, so the rules of ``trailers(_:make:)`` apply.
     public func contentDigest(_ algorithm: ContentDigestAlgorithm = .sha256) -> TransportBody {
         .stream(
-            TransportBodySource(length: nil, isReplayable: isReplayable, trailerNames: ["Content-Digest"]) {
+            TransportBodySource(
+                length: nil, isReplayable: isReplayable, trailerNames: trailerNames(and: ["Content-Digest"])
+            ) {
                 DigestingBodyStream(open(), algorithm)
             })
     }

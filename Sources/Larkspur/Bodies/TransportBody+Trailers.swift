@@ -7,6 +7,8 @@ extension TransportBody {
     /// request fails with `.bodyFailed`. The request also fails if a field may not follow a body: fields that frame,
     /// route, authenticate or encode the message have to come before it.
     ///
+    /// If the body already has trailers, they are sent first.
+    ///
     /// The body is sent in chunks, over HTTP/1.1 only. Over a transport that cannot send trailers, such as
     /// `URLSessionTransport`, the request fails with `.transportUnavailable`.
     ///
@@ -24,9 +26,18 @@ extension TransportBody {
         by names: [String], _ make: @escaping @Sendable () async throws -> HTTPHeaders
     ) -> TransportBody {
         .stream(
-            TransportBodySource(length: nil, isReplayable: isReplayable, trailerNames: names) {
+            TransportBodySource(length: nil, isReplayable: isReplayable, trailerNames: trailerNames(and: names)) {
                 TrailingBodyStream(open(), make)
             })
+    }
+
+    /// Returns the names of the fields that follow this body, and the further ones.
+    func trailerNames(and others: [String]) -> [String] {
+        var names = trailerNames ?? []
+        for other in others where !names.contains(where: { $0.lowercased() == other.lowercased() }) {
+            names.append(other)
+        }
+        return names
     }
 
     /// A body that cannot be sent.
@@ -82,10 +93,10 @@ private final class TrailingBodyStream: TransportBodyStream {
     init(_ base: any TransportBodyStream, _ make: @escaping Make) { (self.base, self.make) = (base, make) }
 
     var trailers: [HeaderField] {
-        box.withLock { state in
-            guard case .made(.success(let fields)) = state.stage else { return [] }
-            return fields
+        let own = box.withLock { state -> [HeaderField]? in
+            if case .made(.success(let fields)) = state.stage { fields } else { nil }
         }
+        return own.map { base.trailers + $0 } ?? []
     }
 
     func begin(wake: @escaping @Sendable () -> Void) {

@@ -57,15 +57,8 @@ enum SuggestedName {
     static func of(_ head: ResponseHead, from url: RequestURL) -> String {
         let parameters = head["Content-Disposition"]?.parameters ?? [:]
         let last = url.path.split(separator: "/").last.map { $0.percentDecoded ?? String($0) }
-        let candidates = [parameters["filename*"].flatMap(extended), parameters["filename"], last]
+        let candidates = [parameters["filename*"]?.extendedValue, parameters["filename"], last]
         return candidates.lazy.compactMap { $0 }.map(sanitized).first { !$0.isEmpty } ?? "download"
-    }
-
-    /// Decodes an extended value of RFC 8187: `UTF-8''na%C3%AFve.txt`. The standard allows only UTF-8.
-    private static func extended(_ value: String) -> String? {
-        let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
-        return parts[2].percentDecoded
     }
 
     /// Returns the name as one visible path component of at most 255 bytes; empty if no character is left.

@@ -96,15 +96,16 @@ final class PartialFile {
     }
 
     private func copy(to target: String, replacing: Bool) throws {
-        let copy = try WritableFile.claim(Self.path(for: target))
+        // An earlier download to the target may have left a partial file and its record there.
+        let copy = try PartialFile(claiming: Self.path(for: target), mode: 0o666) { _ in false }
         do {
-            try copy.truncate()
+            try copy.restart(nil)
             var pieces = try FilePieces(of: url)
-            while let piece = try pieces.next() { try piece.withUnsafeBytes { try copy.append($0) } }
-            try copy.flush()
-            try Self.move(copy.path, to: target, replacing: replacing)
+            while let piece = try pieces.next() { try piece.withUnsafeBytes { try copy.file.append($0) } }
+            try copy.file.flush()
+            try Self.move(copy.file.path, to: target, replacing: replacing)
         } catch {
-            unlink(copy.path)
+            copy.discard()
             throw error
         }
         unlink(file.path)

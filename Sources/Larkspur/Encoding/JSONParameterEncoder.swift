@@ -3,9 +3,9 @@
 /// The encoder sets a body even for GET, HEAD and DELETE, because a query cannot express JSON. In contrast,
 /// AFNetworking's serializer writes a query for these methods.
 ///
-/// A ``JSON`` value keeps its digits and the order of its members. `JSONEncoder` would not keep them.
+/// A ``JSON`` value keeps its digits and the order of its members, whichever encoder is used.
 public struct JSONParameterEncoder: ParameterEncoder {
-    /// An encoder for compact JSON, the default format of `JSONEncoder`.
+    /// An encoder for compact JSON: a ``JSON/Encoder`` with default options.
     public static let `default` = JSONParameterEncoder()
     /// An encoder for readable JSON, with line breaks and indentation.
     public static let prettyPrinted = JSONParameterEncoder(formatting: .prettyPrinted)
@@ -15,14 +15,14 @@ public struct JSONParameterEncoder: ParameterEncoder {
     private let encode: @Sendable (any Encodable & Sendable) throws -> Data
     private let formatting: @Sendable () -> JSONEncoder.OutputFormatting
 
-    /// Creates an encoder that uses a ``JSON/Encoder``.
-    public init(encoder: JSON.Encoder) {
+    /// Creates an encoder that uses a ``JSON/Encoder``; one with default options by default.
+    public init(encoder: JSON.Encoder = JSON.Encoder()) {
         encode = { try encoder.encode($0) }
         formatting = { encoder.outputFormatting }
     }
 
-    /// Creates an encoder. All requests share the given `JSONEncoder`, so do not change it afterwards.
-    public init(encoder: JSONEncoder = JSONEncoder()) {
+    /// Creates an encoder that uses a `JSONEncoder`. All requests share it, so do not change it afterwards.
+    public init(encoder: JSONEncoder) {
         encode = { try encoder.encode($0) }
         formatting = { encoder.outputFormatting }
     }

@@ -24,6 +24,14 @@ extension StringProtocol {
         let text = String(decoding: bytes, as: UTF8.self)
         return text.utf8.elementsEqual(bytes) ? text : nil  // invalid bytes have become replacement characters
     }
+
+    /// The text of an extended value of RFC 8187, such as `UTF-8''na%C3%AFve.txt`; nil if the value is not valid. The
+    /// standard allows only UTF-8.
+    var extendedValue: String? {
+        let parts = split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
+        return parts[2].percentDecoded
+    }
 }
 
 extension UInt8 {

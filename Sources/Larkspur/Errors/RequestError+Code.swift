@@ -19,7 +19,7 @@ extension RequestError {
         public static let invalidCookie = Code(rawValue: "invalidCookie")
         /// The parameters or the body cannot be encoded.
         public static let encodingFailed = Code(rawValue: "encodingFailed")
-        /// A ``URLConvertible``, a ``URLRequestConvertible`` or a modifier threw an error.
+        /// A ``URLConvertible``, an ``OutgoingRequestConvertible`` or a modifier threw an error.
         public static let requestCreationFailed = Code(rawValue: "requestCreationFailed")
         /// An adapter threw an error.
         public static let adaptationFailed = Code(rawValue: "adaptationFailed")

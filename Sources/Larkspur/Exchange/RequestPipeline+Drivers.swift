@@ -23,7 +23,7 @@ extension RequestPipeline {
                 guard core.receiver == nil, !plan.callsUserAfterHop, !mustWaitForMonitors(plan) else {
                     return core.keep(Task.immediate { await run(next) })
                 }
-                if case .unwind = core.beginHop(request, for: session, .nobody) { core.unwind() }
+                if case .unwind = core.beginHop(request, for: session, .deliveringThread) { core.unwind() }
             }
         #endif
     }

@@ -5,6 +5,8 @@ public typealias RequestModifier = @Sendable (inout OutgoingRequest) async throw
 struct RequestSource: Sendable {
     enum Origin: Sendable {
         case parts(any URLConvertible, HTTPMethod, HTTPHeaders)
+        /// A URL with options, which count more than those of the session. Indirect, so that other requests stay small.
+        indirect case endpoint(any URLConvertible, HTTPMethod, HTTPHeaders, RequestOptions)
         /// A complete request, with the method and the header fields that replace those of the request.
         case convertible(any OutgoingRequestConvertible, HTTPMethod? = nil, HTTPHeaders = HTTPHeaders())
     }
@@ -108,12 +110,16 @@ struct RequestSource: Sendable {
         do {
             switch origin {
             case .parts(let url, let method, let headers):
-                let url = try context.baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
+                let url = try context.resolved(url)
                 var headers = headers
                 // The fields are added before the request is created, because adding them later would copy the request.
                 if isDirect { headers.addMissing(from: context.configuration.headers) }
                 return OutgoingRequest(
                     method: method, url: url, headers: headers, options: context.configuration.options)
+            case .endpoint(let path, let method, let headers, var options):
+                options.addMissing(from: context.configuration.options)
+                return OutgoingRequest(
+                    method: method, url: try context.resolved(path), headers: headers, options: options)
             case .convertible(let convertible, let method, let headers):
                 var request = try convertible.asOutgoingRequest()
                 if let method { request.method = method }

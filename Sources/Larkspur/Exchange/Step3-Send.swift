@@ -163,8 +163,9 @@ private final class Passage: Sendable {
         }
     }
 
-    /// Runs the hop loop. If the request was cancelled, returns a `CancellationError` for the middleware. The request
-    /// finishes without waiting for the middleware.
+    /// Runs the hop loop. If the request was cancelled, returns the error for the middleware: a `CancellationError`, or
+    /// the error of the total timeout if a server did not answer in time. The request finishes without waiting for the
+    /// middleware.
     private func perform(_ request: OutgoingRequest) async -> Result<HopOutcome, any Error> {
         let core = pipeline.core
         do {
@@ -173,11 +174,12 @@ private final class Passage: Sendable {
             let loop = RequestPipeline.HopLoop(earlier: earlier)
             return .success(try await pipeline.hops(.wait(request, core.currentPlan(), loop)))
         } catch {
+            let (timeout, exchange) = core.read { ($0.timeoutOfHop, $0.cancelledExchange) }
             switch error {
             case .unwind: core.unwind(core.read { $0.pipeline.task })
             case .abandon: break
             }
-            return .failure(CancellationError())
+            return .failure(timeout?.adding(to: exchange, requestID: core.id) ?? CancellationError())
         }
     }
 

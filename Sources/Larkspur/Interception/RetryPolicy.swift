@@ -11,13 +11,14 @@
 /// identifies repeated requests, set `idempotencyKey`; if repeating is harmless, add the method to `methods`.
 ///
 /// Before each retry the policy waits for `backoff`, or as long as the response's `Retry-After` says. A request is not
-/// retried in three cases:
+/// retried in four cases:
 ///
+/// - The response's `Retry-After` is longer than `maximumRetryAfter`.
 /// - The delay is longer than the time until the total timeout (``RequestTimeouts/total``).
 /// - The session's retry budget is used up.
 /// - The request's body can be sent only once.
 ///
-/// In the first two cases, the error's ``RequestError/retryRefusal`` is the reason.
+/// In the first three cases, the error's ``RequestError/retryRefusal`` is the reason.
 ///
 /// Set the policy as an interceptor, or add it to a request by `retry(using:)`. As the retrier of another
 /// ``Interceptor``, the policy adds no idempotency keys and deposits nothing in the retry budget.
@@ -83,7 +84,8 @@ public struct RetryPolicy: RequestInterceptor {
         let core = request.handle.core
         // Retries after a 401 are the task of an authenticator. They do not count, unless the policy's statuses contain
         // 401.
-        let retries = request.attempts.dropLast().count { $0.error?.statusCode != 401 || statuses.contains(401) }
+        let refused = statuses.contains(401) ? 0 : request.attempts.dropLast().count { $0.error?.statusCode == 401 }
+        let retries = request.retryCount - refused  // the list of attempts is limited
         guard retries < limit, await accepts(error, of: request) else { return .doNotRetry }
         // The pipeline itself rejects the retry of a body that cannot be sent again. Do not withdraw from the budget
         // for it.
@@ -153,8 +155,14 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
 
 extension RequestInterceptor where Self == RetryPolicy {
     /// Returns a policy that retries after temporary failures, twice by default; see ``RetryPolicy``.
-    public static func retry(limit: Int = 2, backoff: RetryPolicy.Backoff = RetryPolicy.Backoff()) -> Self {
-        RetryPolicy(limit: limit, backoff: backoff)
+    ///
+    /// - Parameter idempotencyKey: The header field that makes POST and PATCH safe to retry, such as `.automatic()`.
+    ///   With nil, the default, these methods are not retried.
+    public static func retry(
+        limit: Int = 2, backoff: RetryPolicy.Backoff = RetryPolicy.Backoff(),
+        idempotencyKey: RetryPolicy.IdempotencyKey? = nil
+    ) -> Self {
+        RetryPolicy(limit: limit, backoff: backoff, idempotencyKey: idempotencyKey)
     }
 }
 

@@ -34,7 +34,9 @@ extension RequestCore {
         return TransportBodySource(
             length: body.length, isReplayable: body.isReplayable, trailerNames: body.trailerNames
         ) { [weak self] in
-            CopyingBodyStream(body.open(), limit: UInt64(limit)) { [weak self] in self?.emit(.copyBody($0)) }
+            CopyingBodyStream(body.open(), limit: UInt64(limit)) { [weak self] offset, bytes in
+                self?.emit(.copyBody(BodyPart(of: .request, offset: offset, bytes: bytes)))
+            }
         }
     }
 
@@ -47,34 +49,26 @@ extension RequestCore {
     }
 }
 
-/// A stream that passes a copy of its first bytes on.
-private final class CopyingBodyStream: TransportBodyStream {
-    private let base: any TransportBodyStream
-    private let limit: UInt64
-    private let take: @Sendable (BodyPart) -> Void
-    private let position = Protected<UInt64>(0)
-
-    init(_ base: any TransportBodyStream, limit: UInt64, take: @escaping @Sendable (BodyPart) -> Void) {
-        (self.base, self.limit, self.take) = (base, limit, take)
-    }
-
-    var trailers: [HeaderField] { base.trailers }
-
-    func begin(wake: @escaping @Sendable () -> Void) { base.begin(wake: wake) }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
-        let read = base.read(into: buffer)
-        guard case .bytes(let count) = read, (1...max(1, buffer.count)).contains(count) else { return read }
-        let offset = position.withLock { position in
-            defer { position += UInt64(count) }
-            return position
+extension WebSocketCore {
+    /// Emits the events of a message that was accepted for sending, or was received.
+    func tell(of message: WebSocketMessage, isSent: Bool) {
+        guard let core, core.read({ $0.isObserved() }) else { return }
+        core.update { state in
+            state.note(.webSocket(isSent ? .sendMessage(message.size) : .receiveMessage(message.size)))
+            guard state.bodyLimit > 0, message.size > 0 else { return }
+            let (isText, bytes) = message.copied(upTo: state.bodyLimit)
+            let kind: BodyPart.Message = isSent ? .sentMessage(isText: isText) : .receivedMessage(isText: isText)
+            state.note(.copyBody(BodyPart(of: kind, offset: 0, bytes: bytes)))
         }
-        if offset < limit {
-            let bytes = Data(UnsafeRawBufferPointer(buffer).prefix(min(count, Int(clamping: limit - offset))))
-            take(BodyPart(of: .request, offset: offset, bytes: bytes))
-        }
-        return read
     }
+}
 
-    func end() { base.end() }
+extension WebSocketMessage {
+    /// Returns the first bytes of the message, and whether they are a text.
+    fileprivate func copied(upTo limit: Int) -> (isText: Bool, bytes: Data) {
+        switch self {
+        case .text(let text): (true, Data(text.utf8.prefix(limit)))
+        case .data(let data): (false, data.prefix(limit))
+        }
+    }
 }

@@ -5,8 +5,8 @@
 /// because the monitor was too slow.
 ///
 /// The bytes are those that were on the wire, without the chunks of HTTP/1 or the frames of HTTP/2: a response with a
-/// content coding is still encoded, unless its head has ``ResponseHead/bodyIsDecoded``. The bytes of a connection that
-/// has become a WebSocket are not copied.
+/// content coding is still encoded, unless its head has ``ResponseHead/bodyIsDecoded``. Of a WebSocket, the
+/// messages are copied and not the frames, each in one part.
 public struct BodyPart: Sendable, Hashable {
     /// The message that has the body.
     public enum Message: Sendable, Hashable {
@@ -14,6 +14,11 @@ public struct BodyPart: Sendable, Hashable {
         case request
         /// The response.
         case response
+        /// A message of a WebSocket that was accepted for sending. Its event ``WebSocketEvent/sendMessage(_:)`` comes
+        /// directly before.
+        case sentMessage(isText: Bool)
+        /// A message of a WebSocket that was received, directly after ``WebSocketEvent/receiveMessage(_:)``.
+        case receivedMessage(isText: Bool)
     }
 
     /// The message that has the body.

@@ -5,8 +5,9 @@
 /// Swift tasks or while it holds a lock. A slow monitor delays neither requests nor other monitors.
 ///
 /// A monitor misses each request that starts while 8,192 or more events wait for the monitor. The monitor receives no
-/// event of such a request, and learns the number of missed requests by ``didMiss(_:)``. A monitor that must not miss
-/// requests, such as a recorder, sets ``delaysRequests``.
+/// event of such a request, and learns the number of missed requests by ``didMiss(_:)``. Of earlier requests, it then
+/// misses the events of WebSockets, and learns their number by ``didDrop(_:)``. A monitor that must not miss requests,
+/// such as a recorder, sets ``delaysRequests``.
 public protocol EventMonitor: Sendable {
     /// Called with each event of a request.
     func request(_ request: any Request, did event: RequestEvent)
@@ -17,7 +18,8 @@ public protocol EventMonitor: Sendable {
     /// If true, each hop of a request begins only while there is room in the monitor's queue: fewer than 8,192 events
     /// and less than 8 MiB of copied bodies wait. A cancel or a timeout ends this wait. Hops in flight do not wait, so
     /// their events can exceed these numbers. While the queue is full, it drops events whose number has no limit (those
-    /// of WebSockets, `suspend`, `resume`, copied bodies), and the monitor learns their number by ``didDrop(_:)``.
+    /// of WebSockets, `suspend`, `resume`, `ignoreOption`), and copied bodies while 16 MiB of them wait. The monitor
+    /// learns the number of dropped events by ``didDrop(_:)``.
     ///
     /// The requests of the session are then as slow as the monitor, and a monitor that never returns holds up all of
     /// them. A request that the monitor itself makes while it is called does not wait for the monitor, also if a `Task`
@@ -29,8 +31,9 @@ public protocol EventMonitor: Sendable {
     /// default, 0, means that it receives no such events. The session reads this property once.
     var bodyLimit: Int { get }
 
-    /// Called with the number of events that were dropped because the monitor was too slow: copied parts of bodies and,
-    /// if the monitor delays requests, other events whose number has no limit. Does nothing by default.
+    /// Called with the number of events that were dropped because the monitor was too slow: copied parts of bodies,
+    /// events of WebSockets and, if the monitor delays requests, other events whose number has no limit. Does nothing
+    /// by default.
     func didDrop(_ events: Int)
 
     /// Called with the number of requests that the monitor missed because it was too slow. Does nothing by default.
@@ -116,7 +119,7 @@ public enum RequestEvent: Sendable {
     case continueFile(from: UInt64)
     /// The durations of the hop's phases (queue, lookup, connection, TLS, sending, first byte), as far as the transport
     /// knows them. ``HopTimeline`` draws them.
-    case gatherMetrics(TransportMetrics)
+    indirect case gatherMetrics(TransportMetrics)
     /// The hop has ended, with the transport's error if the hop failed.
     case endHop(TransportError?)
     /// The response was a redirect, and the given request follows it.

@@ -1,5 +1,6 @@
 /// The events that wait for one reader, in order. When the queue is full, it refuses all events of a new request, but
-/// accepts the events of earlier requests. A reader that gets a request's start therefore also gets its finish.
+/// accepts the events of earlier requests, except those of WebSockets. A reader that gets a request's start therefore
+/// also gets its finish.
 struct EventQueue {
     struct Entry: Sendable {
         let request: any Request
@@ -12,6 +13,9 @@ struct EventQueue {
     static let byteLimit = 16 << 20
     /// The memory of an entry beside its bytes. It counts, so that many small parts cannot fill the memory.
     private static let entrySize = 256
+
+    /// The number of entries for which memory is taken at first. A request has about a dozen events.
+    private static let firstCapacity = 16
 
     private(set) var entries: [Entry] = []
     /// The number of refused requests since the last ``take()``.
@@ -52,9 +56,10 @@ struct EventQueue {
             guard bytes + size <= Self.byteLimit else { return dropped += 1 }
             bytes += size
         } else if entries.count >= Self.limit {
-            if acceptsAll, event.isUnlimited { return dropped += 1 }
+            if acceptsAll ? event.isUnlimited : event.isOfWebSocket { return dropped += 1 }
             if joins(event, of: id) { return }
         }
+        if entries.isEmpty { entries.reserveCapacity(Self.firstCapacity) }
         entries.append(Entry(request: request, event: event))
     }
 
@@ -116,4 +121,6 @@ extension RequestEvent {
         default: false
         }
     }
+
+    fileprivate var isOfWebSocket: Bool { if case .webSocket = self { true } else { false } }
 }

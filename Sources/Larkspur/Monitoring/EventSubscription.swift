@@ -12,7 +12,7 @@ public struct IdentifiedEvent: Sendable, CustomStringConvertible {
 extension Request {
     /// The events of the request. Each iteration gets the events from its own start until the request finishes.
     /// Iterating starts the request, as attaching a serializer does. A slow reader delays neither the request nor other
-    /// readers.
+    /// readers. While 8,192 events wait for a reader, it misses events of a WebSocket.
     ///
     ///     for await event in request.events { print(event) }
     public var events: RequestSequence<IdentifiedEvent> {
@@ -66,16 +66,17 @@ final class EventSubscription: Sendable {
     }
 
     private func takeFirst() -> IdentifiedEvent? {
-        var (entry, isLast) = waiting.withLock { ($0.popLast(), $0.isEmpty) }
+        var entry = waiting.withLock { $0.popLast() }
         if entry == nil, let batch = queue.take() {
-            (entry, isLast) = waiting.withLock { entries in
+            entry = waiting.withLock { entries in
                 entries.insert(contentsOf: batch.entries.reversed(), at: 0)
-                return (entries.popLast(), entries.isEmpty)
+                return entries.popLast()
             }
         }
         guard let entry else { return nil }
-        // More events are waiting. Wake another reader that may be suspended, because this reader may never read again.
-        if !isLast, request == nil { signal.yield() }
+        // This reader may never read again, so it wakes another one. It also does so after the last waiting event,
+        // because the queue signals no later event before a reader has found it empty.
+        if request == nil { signal.yield() }
         if case .finish = entry.event, request != nil { queue.close() }
         return IdentifiedEvent(request: entry.request.id, event: entry.event)
     }

@@ -36,7 +36,12 @@ package final class MonitorQueue: Sendable {
         case sequence(AsyncStream<Void>.Continuation)
     }
 
+    /// The number of waiting events from which they are delivered at once.
+    private static let calmLimit = 64
+
     private let reader: Reader
+    /// Whether the monitor can wait for its events. A queue of one request costs less without this.
+    private let isListed: Bool
     /// Whether hops wait until the queue has room.
     let delaysRequests: Bool
     /// The maximum number of bytes of each body that the reader gets.
@@ -53,11 +58,12 @@ package final class MonitorQueue: Sendable {
             (delaysRequests, bodyLimit) = (false, 0)
         }
         box = Protected(State(queue: EventQueue(admitting: request, acceptsAll: delaysRequests)))
-        if delaysRequests, case .monitor(let monitor) = reader { MonitorQueues.add(self, for: monitor) }
+        isListed = delaysRequests || request == nil
+        if isListed, case .monitor(let monitor) = reader { MonitorQueues.add(self, for: monitor) }
     }
 
     deinit {
-        if delaysRequests, case .monitor(let monitor) = reader {
+        if isListed, case .monitor(let monitor) = reader {
             MonitorQueues.remove(ObjectIdentifier(self), of: monitor)
         }
     }
@@ -96,16 +102,26 @@ package final class MonitorQueue: Sendable {
     private func run(_ monitor: any EventMonitor) {
         while let batch = take() {
             var invalidations = batch.invalidations[...]
-            for (place, entry) in batch.entries.enumerated() {
+            // An index, because an iterator would copy each entry.
+            for place in batch.entries.indices {
                 while let next = invalidations.first, next.place <= place {
                     monitor.sessionDidInvalidate(next.error)
                     invalidations.removeFirst()
                 }
-                monitor.request(entry.request, did: entry.event)
+                monitor.request(batch.entries[place].request, did: batch.entries[place].event)
             }
             if batch.missed > 0 { monitor.didMiss(batch.missed) }
             if batch.dropped > 0 { monitor.didDrop(batch.dropped) }
             for invalidation in invalidations { monitor.sessionDidInvalidate(invalidation.error) }
+            if isListed, isCalm { MonitorThreads.gatherEvents() }
+        }
+    }
+
+    /// Whether few events wait, and no caller waits for their delivery.
+    private var isCalm: Bool {
+        box.withLock { state in
+            state.queue.entries.count < Self.calmLimit && state.invalidations.isEmpty && state.readers.isEmpty
+                && state.line.count == 0
         }
     }
 

@@ -1,4 +1,5 @@
-/// The queues of the monitors that delay requests. A recorder finds its own queues here, to wait for its last events.
+/// The queues of sessions' monitors, and of monitors that delay requests. A recorder finds its own queues here, to wait
+/// for its last events.
 enum MonitorQueues {
     private struct Entry {
         let id: ObjectIdentifier
@@ -41,11 +42,10 @@ extension EventMonitor where Self: AnyObject {
     /// Waits until the monitor has received all events that were recorded before the call, in all sessions and
     /// requests. A recorder calls this function before it ends its file.
     ///
-    /// Only monitors that delay requests can wait; for others the function returns at once. The last events of a
-    /// request may be recorded shortly after its response was delivered. The monitor itself must not block until this
-    /// function returns.
+    /// If the monitor was added to a single request, its events are waited for only if it delays requests. The last
+    /// events of a request may be recorded shortly after its response was delivered. The monitor itself must not block
+    /// until this function returns.
     public func receiveAllEvents() async {
-        guard delaysRequests else { return }
         for queue in MonitorQueues.queues(of: self) { await queue.waitForDelivery() }
     }
 }
@@ -57,11 +57,13 @@ struct MonitorReaders {
     /// Tasks whose events are in the batch that is being delivered, at the latest.
     private var delivering: [Continuation<Void>] = []
 
+    var isEmpty: Bool { waiting.isEmpty && delivering.isEmpty }
+
     mutating func add(_ reader: Continuation<Void>) { waiting.append(reader) }
 
     /// Returns the tasks whose events were delivered. Called when the next batch is taken.
     mutating func next(isIdle: Bool) -> [Continuation<Void>] {
-        if waiting.isEmpty && delivering.isEmpty { return [] }
+        if isEmpty { return [] }
         defer { (delivering, waiting) = (isIdle ? [] : waiting, []) }
         return isIdle ? delivering + waiting : delivering
     }

@@ -24,6 +24,12 @@ enum MonitorThreads {
         var isBusy: Bool { threads > idle || !queues.isEmpty }
     }
 
+    /// The microseconds that a thread waits for further events.
+    ///
+    /// A wake of a thread costs more than the delivery of an event. Under load, events arrive one by one, and a thread
+    /// that slept after each of them would be woken for the next.
+    private static let pause: UInt32 = 300
+
     private enum Action { case none, wake, start }
 
     private static let box = Protected(State())
@@ -58,6 +64,13 @@ enum MonitorThreads {
         case .start:
             SystemThread.start("Larkspur events") { work() }
         }
+    }
+
+    /// Called by a thread that has delivered a few events. Waits a moment, so that the next delivery has more events,
+    /// unless the threads are needed for other queues.
+    static func gatherEvents() {
+        let isQuiet = box.withLock { $0.queues.isEmpty && $0.threads - $0.idle <= idleLimit && !$0.isEnding }
+        if isQuiet { SystemThread.pause(microseconds: pause) }
     }
 
     private static func work() {

@@ -73,8 +73,9 @@ extension RequestCore {
     private func deliver(_ first: [PendingEvents.Entry]) {
         var events = first
         while !events.isEmpty {
-            for entry in events {
-                for queue in entry.queues { queue.post(entry.event, from: entry.request) }
+            // An index, because an iterator would copy each entry.
+            for index in events.indices {
+                for queue in events[index].queues { queue.post(events[index].event, from: events[index].request) }
             }
             events = box.withLock { $0.pendingEvents.next() }
         }

@@ -8,21 +8,19 @@ extension Redaction {
         if isNone || data.isEmpty { return data }
         let kind = type?.lowercased() ?? ""
         if let json = try? JSON(data: data), json.array != nil || json.object != nil {
-            let shown = self.json(json)
-            return shown == json ? data : shown.data()
+            return self.json(json)?.data() ?? data
         }
         let text = String(decoding: data, as: UTF8.self)
-        if kind.contains("x-www-form-urlencoded") {
+        if kind.has("x-www-form-urlencoded") {
             let shown = form(text)
             return shown == text ? data : Data(shown.utf8)
         }
         if let type, kind.hasPrefix("multipart/form-data"), let shown = parts(data, type) { return shown }
-        if kind.contains("graphql") {
+        if kind.has("graphql") {
             let shown = graphQL(text)
             return shown == text ? data : Data(shown.utf8)
         }
-        let plain = text.lowercased().filter { $0 != "-" && $0 != "_" }
-        let isSecret = fragments.contains { plain.contains($0) } || namesSecret(in: text)
+        let isSecret = hasFragment(in: text) || namesSecret(in: text)
         return isSecret ? Data("\(Self.replacement) (\(data.count) bytes)".utf8) : data
     }
 

@@ -1,28 +1,37 @@
 extension Redaction {
     /// Returns a JSON value without its secrets: the values of members with secret names, and secrets in strings that
-    /// are URLs, forms, JSON or GraphQL.
-    func json(_ value: JSON) -> JSON { json(value, of: nil, depth: 0) }
+    /// are URLs, forms, JSON or GraphQL. Returns nil if the value has no secrets.
+    func json(_ value: JSON) -> JSON? { json(value, of: nil, depth: 0) }
 
-    /// Returns a JSON value without its secrets, where the value may be part of another value.
+    /// Returns a JSON value without its secrets, where the value may be part of another value; nil if it has none.
     ///
     /// - Parameters:
     ///   - name: The name of the object member that has this value. For an element of an array, the name of the member
     ///     that has the array.
     ///   - depth: The number of JSON strings, one inside the other, whose text contains this value.
-    private func json(_ value: JSON, of name: String?, depth: Int) -> JSON {
+    private func json(_ value: JSON, of name: String?, depth: Int) -> JSON? {
         switch value {
-        case .null, .bool, .number: return value
-        case .string(let text): return .string(self.text(text, of: name, depth: depth))
-        case .array(let elements): return .array(elements.map { json($0, of: name, depth: depth) })
-        case .object(let members):
+        case .null, .bool, .number: return nil
+        case .string(let text): return self.text(text, of: name, depth: depth).map(JSON.string)
+        case .array(var elements):
+            var isChanged = false
+            for index in elements.indices {
+                guard let shown = json(elements[index], of: name, depth: depth) else { continue }
+                elements[index] = shown
+                isChanged = true
+            }
+            return isChanged ? .array(elements) : nil
+        case .object(var members):
             let isPair = isNamedSecret(members)
-            return .object(
-                JSON.Object(
-                    members.map { key, value in
-                        let isSecret = hides(key, in: name) || isPair && Self.values.contains(key.lowercased())
-                        let shown = json(value, of: key, depth: depth)
-                        return (key, isSecret && !value.isNull ? .string(Self.replacement) : shown)
-                    }))
+            var isChanged = false
+            for (key, value) in members {
+                let isSecret = hides(key, in: name) || isPair && Self.values.contains(key.lowercased())
+                let shown = isSecret && !value.isNull ? .string(Self.replacement) : json(value, of: key, depth: depth)
+                guard let shown else { continue }
+                members[adding: key] = shown
+                isChanged = true
+            }
+            return isChanged ? .object(members) : nil
         }
     }
 
@@ -38,20 +47,26 @@ extension Redaction {
     /// The maximum depth to which JSON inside JSON strings is parsed.
     private static let depthLimit = 2
 
-    private func text(_ text: String, of name: String?, depth: Int) -> String {
+    /// Returns a string of JSON without its secrets; nil if it has none.
+    private func text(_ text: String, of name: String?, depth: Int) -> String? {
+        guard text.has(anyOf: "{[<=@?#;") else { return nil }
+        let shown = redacted(text, of: name, depth: depth)
+        return shown == text ? nil : shown
+    }
+
+    private func redacted(_ text: String, of name: String?, depth: Int) -> String {
         let start = text.first { !$0.isWhitespace }
         let isJSON = start == "{" || start == "["
         if isJSON, depth < Self.depthLimit, let value = try? JSON(text: text), value.object != nil || value.array != nil
         {
-            let shown = json(value, of: name, depth: depth + 1)
-            return shown == value ? text : shown.text()
+            return json(value, of: name, depth: depth + 1)?.text() ?? text
         }
         if isGraphQL(text, of: name) { return graphQL(text) }
-        if text.contains("="), !text.contains(where: \.isWhitespace) {
+        if text.has(anyOf: "="), !text.contains(where: \.isWhitespace) {
             let shown = form(text)
             if shown != text, !text.contains("?") { return shown }
         }
-        if text.contains(where: "{[<".contains), namesSecret(in: text) { return Self.replacement }
+        if text.has(anyOf: "{[<"), namesSecret(in: text) { return Self.replacement }
         return reference(text)
     }
 }

@@ -31,7 +31,8 @@ public struct ResponseValidator: Sendable {
         return true
     }
 
-    func validate(_ exchange: CompletedExchange) async throws {
+    /// Checks a response, for a serializer that requires something of it. Throws the error of the check.
+    public func validate(_ exchange: CompletedExchange) async throws {
         switch check {
         case .user(let validate): try await validate(exchange)
         case .library(let validate): try validate(exchange)

@@ -104,16 +104,16 @@ private struct NothingSerializer: ResponseSerializer {
 
 extension Session {
     /// Creates the endpoint's request, which `ResponseValidator.standard` validates. You can attach serializers,
-    /// monitors and other settings to the request.
+    /// monitors and other settings to the request. A setting of the request, such as `timeout(_:)`, counts more than
+    /// the endpoint's ``Endpoint/options``.
     public func request<Response>(_ endpoint: Endpoint<Response>) -> DataRequest {
         let content = RequestContent { request in
-            var options = endpoint.options
-            options.addMissing(from: request.options)
-            request.options = options
             try endpoint.query?.write(&request)
             try endpoint.body?.write(&request)
         }
-        let source = RequestSource(.parts(endpoint.path, endpoint.method, endpoint.headers), content: content)
+        let origin = RequestSource.Origin.endpoint(
+            endpoint.path, endpoint.method, endpoint.headers, endpoint.options)
+        let source = RequestSource(origin, content: content)
         return DataRequest(core: makeCore(source, nil, nil)).validate()
     }
 

@@ -17,7 +17,16 @@ final class ProgressFeed: Sendable {
             state.latest = progress
             return (progress, state.observers)
         }
-        guard let (progress, observers) = change else { return }
+        if let (progress, observers) = change { tell(progress, observers) }
+    }
+
+    /// Sends the latest value again, for observers that look at more than the progress when they get a value.
+    func repeatLatest() {
+        let (latest, observers) = box.withLock { ($0.latest, $0.observers) }
+        if let latest { tell(latest, observers) }
+    }
+
+    private func tell(_ progress: TransferProgress, _ observers: [RequestFollower<TransferProgress>]) {
         let gone = observers.filter { !$0.tell(progress) }
         guard !gone.isEmpty else { return }
         _ = box.withLock { state in

@@ -126,7 +126,6 @@ private struct CURLCommand {
 
     /// Returns the text in single quotes. In single quotes, a shell leaves every character unchanged, except for a
     /// single quote.
-    /// quote.
     ///
     /// The function splits the text by scalars, because Swift combines a quote and a combining mark to one `Character`,
     /// and a shell does not.

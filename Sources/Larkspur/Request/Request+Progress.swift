@@ -1,10 +1,16 @@
 extension Request {
-    /// The progress of sending the request's body. Iterating the sequence starts the request.
+    /// The progress of sending the request's body.
+    ///
+    /// Iterating the sequence starts the request, and the sequence ends when the request has finished. Attach
+    /// validators before you iterate.
     ///
     ///     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
     public var uploadProgress: ProgressSequence { RequestSequence(self, .upload) }
 
-    /// The progress of receiving the response's body. Iterating the sequence starts the request.
+    /// The progress of receiving the response's body.
+    ///
+    /// Iterating the sequence starts the request, and the sequence ends when the request has finished. Attach
+    /// validators before you iterate.
     ///
     ///     for await progress in download.downloadProgress { print(progress.fraction ?? 0) }
     ///

@@ -12,7 +12,8 @@ extension Request {
         let core = handle.core
         core.set("timeout") { $0.timeouts += limits }
         let (isRunning, all) = core.read { ($0.isWithPipeline, $0.settings.timeouts) }
-        if isRunning { core.watchTotal(all) }
+        // Another total limit than these settings' may apply: that of an adapter, or none while a WebSocket is open.
+        if isRunning, limits.contains(where: \.isTotal) { core.watchTotal(all) }
         return self
     }
 

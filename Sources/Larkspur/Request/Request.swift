@@ -1,4 +1,5 @@
-/// One exchange of a session: a ``DataRequest``, ``UploadRequest``, ``DownloadRequest`` or ``DataStreamRequest``.
+/// One exchange of a session: a ``DataRequest``, ``UploadRequest``, ``DownloadRequest``, ``DataStreamRequest`` or
+/// ``WebSocketRequest``.
 ///
 ///     let request = await session.request(url).validate()
 ///     let user = try await request.serializingDecodable(User.self).value
@@ -152,11 +153,13 @@ extension Request {
     ///
     ///     request.retry(using: RetryPolicy(limit: 3))
     ///
-    /// A ``RetryPolicy`` or ``ConnectionLostRetryPolicy`` is also added as an adapter, because it sets the idempotency
-    /// key and uses the session's ``RetryBudget``. Any other type is added as a retrier only.
+    /// A ``RetryPolicy``, ``ConnectionLostRetryPolicy`` or ``OfflineRetrier`` is also added as an adapter, because it
+    /// sets the idempotency key; the policies use the session's ``RetryBudget`` too. Any other type is added as a
+    /// retrier only.
     @discardableResult
     public func retry(using retrier: any RequestRetrier) -> Self {
-        let policy = (retrier as? ConnectionLostRetryPolicy)?.policy ?? retrier as? RetryPolicy
+        let policy: (any RequestInterceptor)? =
+            (retrier as? ConnectionLostRetryPolicy)?.policy ?? retrier as? RetryPolicy ?? retrier as? OfflineRetrier
         return interceptor(policy ?? Interceptor(adapter: nil, retrier: retrier))
     }
 

@@ -33,6 +33,7 @@ public final class RequestProgress {
     private var meter: ProgressMeter
     private var values: ProgressValues
     private var observer: Task<Void, Never>?
+    private weak var follower: RequestFollower<Void>?
     /// An `ObservationRegistrar`; nil on systems without it. Its type cannot be named there.
     private let registrar: (any Sendable)?
 
@@ -57,10 +58,15 @@ public final class RequestProgress {
         core.add(follower, to: .changes)
         let first = core.read { $0.progressSnapshot }
         _ = update(with: first, at: elapsed())
-        if !first.isFinal { observer = Self.observe(core, changes, follower, elapsed, for: self) }
+        guard !first.isFinal else { return }
+        self.follower = follower
+        observer = Self.observe(core, changes, follower, elapsed, for: self)
     }
 
-    deinit { observer?.cancel() }
+    deinit {
+        observer?.cancel()
+        follower?.end()  // the task may not have begun to read the stream
+    }
 
     /// The status of the request. A request that has failed is `finished` and has an ``error``.
     public var status: RequestStatus { read(\.status, \.status) }

@@ -57,13 +57,16 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, C
         headers.sorted().map { "  \($0.name): \(redaction.value(of: $0))" }
     }
 
-    /// Returns the text of a text body, and the size of any other body.
+    /// Returns the text of a UTF-8 body, and the size of any other body.
     private static func body(_ data: Data, type: String?, _ redaction: Redaction) -> String {
         let kind = type?.essence ?? ""
         let isText = ["json", "xml", "text/", "x-www-form-urlencoded"].contains { kind.contains($0) }
-        guard isText, !data.isEmpty, data.count <= 100_000,
-            let text = String(data: redaction.body(data, type: type), encoding: .utf8)
-        else { return "\(data.count) bytes" }
+        let size = "\(data.count) bytes"
+        guard isText, !data.isEmpty, data.count <= 100_000 else { return size }
+        let shown = redaction.body(data, type: type)
+        // A zero byte shows that the text is not UTF-8, but for example UTF-16. In such a text the redaction cannot
+        // find the names of secrets.
+        guard !shown.contains(0), let text = String(data: shown, encoding: .utf8) else { return size }
         return text
     }
 }

@@ -1,5 +1,5 @@
-/// The transport for sessions that are created without a transport: libcurl on Linux, and a transport that only fails
-/// on other systems.
+/// The transport for sessions that are created without a transport: libcurl on Linux, URLSession on Apple's
+/// platforms, and a transport that only fails on other systems.
 enum DefaultTransport {
     static func make() -> any Transport {
         #if canImport(Darwin)

@@ -50,10 +50,14 @@ extension Session {
     }
 
     /// Returns a new request with the source of `request` and with these settings. An event stream uses it to connect
-    /// again.
+    /// again. The new request also has the readers of ``Session/events`` that were added after `request` was created.
     func streamRequest(like request: DataStreamRequest, _ settings: RequestSettings) -> DataStreamRequest {
         let next = streamRequest(request.handle.core.source, Int(request.hub.limit), nil, true)
-        next.handle.core.read { $0.settings = settings }
+        next.handle.core.read { state in
+            let added = state.settings.monitors.filter { queue in !settings.monitors.contains { $0 === queue } }
+            state.settings = settings
+            if !added.isEmpty { state.settings.monitors += added }
+        }
         return next
     }
 

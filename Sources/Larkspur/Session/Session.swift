@@ -53,6 +53,14 @@ public actor Session {
     /// The jar that stores the session's cookies; nil if the session does not store cookies.
     public nonisolated var cookieJar: CookieJar? { context.configuration.cookieJar }
 
+    /// Returns the absolute URL of a request of this session: a relative URL is resolved against the `baseURL` of the
+    /// configuration.
+    ///
+    /// - Throws: `RequestError` with the code `.invalidURL`.
+    public nonisolated func absoluteURL(of target: any URLConvertible) throws(RequestError) -> RequestURL {
+        do { return try context.resolved(target) } catch { throw RequestError(wrapping: error, as: .invalidURL) }
+    }
+
     /// Returns a session with the same transport and a changed copy of this session's configuration.
     ///
     /// Both sessions use the same connections. They also share the cookie jar, the credentials and the retry budget,
@@ -91,12 +99,12 @@ public actor Session {
     }
 
     /// A new stream of the events of all requests that are created from now on, until the session ends. If several
-    /// tasks read one stream, each event goes to only one of them.
+    /// tasks read one stream, each event goes to only one of them, and the cancel of one task ends the stream for all.
     ///
     ///     for await event in await session.events { print(event) }
     ///
     /// The stream has its own queue, as a monitor has. A slow reader does not delay requests. While the queue is full,
-    /// the stream omits new requests with all their events.
+    /// the stream omits new requests with all their events, and the events of WebSockets.
     public var events: AsyncStream<IdentifiedEvent> {
         let subscription = EventSubscription()
         listeners.append(subscription.queue)

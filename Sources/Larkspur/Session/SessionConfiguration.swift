@@ -25,7 +25,8 @@ public struct SessionConfiguration: Sendable {
     public var decoder: any DataDecoder = JSON.Decoder()
     /// The evaluators of server certificates; nil by default, so that the system alone evaluates them. If a host
     /// matches a pattern of the manager, it receives no byte of a request until the pattern's evaluator has accepted
-    /// its certificates.
+    /// its certificates. Hosts that match no pattern are refused, unless the manager's `allHostsMustBeEvaluated` is
+    /// false.
     public var serverTrust: ServerTrustManager?
     /// The interceptors of all requests, called before a request's own interceptors; empty by default.
     public var interceptors: [any RequestInterceptor] = []
@@ -77,8 +78,8 @@ public struct SessionConfiguration: Sendable {
     ///
     ///     $0.limits = RequestLimits(total: 256, perHost: 16)
     public var limits: RequestLimits?
-    /// The number of requests in a time; nil by default. A hop waits for its token before it waits for a place of the
-    /// limits.
+    /// The limit on the number of requests in a period of time; nil by default, so that there is no such limit. A hop
+    /// waits for this limit before it waits for ``limits``.
     ///
     ///     $0.rateLimit = RateLimiter(.perHost, 100, per: .seconds(1), burst: 20)
     public var rateLimit: RateLimiter?

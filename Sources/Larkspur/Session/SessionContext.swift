@@ -6,7 +6,8 @@ package final class SessionContext: SessionStateProvider {
     let configuration: SessionConfiguration
     /// The transport that the session was created with.
     let engine: any Transport
-    /// The transport of the session's requests: the engine, below the session's cache if it has one.
+    /// The transport of the session's requests: the engine, below the session's admissions,
+    /// coalescing and cache, as far as it has them.
     let transport: any Transport
     let monitors: [MonitorQueue]
     /// The initial settings of each request.
@@ -81,6 +82,11 @@ package final class SessionContext: SessionStateProvider {
                     .invalidURL, "the session's baseURL: \(error.message)", underlying: error.underlying)
             }
         }
+    }
+
+    /// Returns the URL relative to the session's base.
+    func resolved(_ url: any URLConvertible) throws -> RequestURL {
+        try baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
     }
 
     // MARK: The session

@@ -69,7 +69,10 @@ public struct CustomFraming: MessageFraming {
 
     public mutating func next(in more: inout UnsafeRawBufferPointer) throws -> Data? {
         bytes.append(contentsOf: more.take(more.count))
-        guard used < bytes.count else { return nil }
+        guard used < bytes.count else {
+            (bytes, used) = ([], 0)
+            return nil
+        }
         let message = try bytes.withUnsafeBytes { all -> Data? in
             let rest = UnsafeRawBufferPointer(rebasing: all[used...])
             guard let (message, end) = try find(rest) else { return nil }

@@ -74,6 +74,9 @@ public struct RequestTimeouts: Sendable, Hashable {
         /// Returns a limit for the whole request.
         public static func total(_ duration: Duration?) -> Limit { Limit(limit: \.total, duration: duration) }
 
+        /// Whether this is a limit for the whole request.
+        var isTotal: Bool { limit as AnyKeyPath == \RequestTimeouts.total }
+
         func apply(to timeouts: inout RequestTimeouts) { timeouts[keyPath: limit] = duration }
     }
 }

@@ -131,7 +131,16 @@ public final class ResumableUpload: Sendable {
 
     // MARK: Called by the run
 
-    func keep(_ record: ResumableUploadRecord) { box.withLock { $0.record = record } }
+    /// Stores the record. If the upload has got another URL, repeats the progress, so that a reader of the progress can
+    /// store the URL at once.
+    func keep(_ record: ResumableUploadRecord) {
+        let isMoved = box.withLock { state in
+            let known = state.record?.uploadURL
+            state.record = record
+            return known != nil && known != record.uploadURL
+        }
+        if isMoved { feed.repeatLatest() }
+    }
 }
 
 extension ResumableUpload: CustomReflectable {

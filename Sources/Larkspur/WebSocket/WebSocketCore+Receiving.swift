@@ -81,8 +81,8 @@ extension WebSocketCore {
     }
 
     private func tell(of batch: Batch) {
-        guard let core, core.read({ $0.isObserved() }) else { return }
-        for message in batch.messages { core.emit(.webSocket(.receiveMessage(message.size))) }
+        guard core?.read({ $0.isObserved() }) == true else { return }
+        for message in batch.messages { tell(of: message, isSent: false) }
     }
 
     private func answer(_ pings: [Data], _ count: Int) {

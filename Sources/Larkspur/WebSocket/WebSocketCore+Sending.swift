@@ -22,21 +22,26 @@ extension WebSocketCore {
             case .accepted(let wake):
                 wake?()
                 resumeSender()
-                return emit(.sendMessage(message.size))
+                return tell(of: message, isSent: true)
             case .encode(let attempt):
                 try encode(message, attempt, isOfHook: hook != nil)
-                return emit(.sendMessage(message.size))
+                return tell(of: message, isSent: true)
             case .wait:
                 try Task.checkCancellation()
                 number = try await waitForRoom()
-            case .refused(let error): throw error
+            case .refused(let error):
+                resumeSender()
+                throw error
             }
         }
     }
 
     private func step(_ message: WebSocketMessage, _ number: UInt64?, _ hook: UInt64?) -> Step {
         link.withLock { link in
-            if let refusal = link.refusal(hook: hook) { return .refused(refusal) }
+            if let refusal = link.refusal(hook: hook) {
+                link.giveUpTurn(number)
+                return .refused(refusal)
+            }
             let goesFirst = hook != nil && link.phase == .greeting && !link.isEncoding && number == nil
             guard goesFirst || link.maySend(number) else { return .wait }
             guard link.phase == .open || goesFirst else {

@@ -78,7 +78,7 @@ struct WebSocketLink: ~Copyable {
     private(set) var waitingSize = 0
     /// Whether a thread encodes a message without the lock. Other messages wait, to keep the order.
     var isEncoding = false
-    private var senders = FIFO<Sender>()
+    private(set) var senders = FIFO<Sender>()
     private var numbers: UInt64 = 0
     /// The sender that was resumed to send next.
     private var turn: UInt64?
@@ -159,6 +159,11 @@ struct WebSocketLink: ~Copyable {
             return true
         }
         return turn == nil && senders.isEmpty && hasRoom && !isBusy
+    }
+
+    /// Gives the turn of a sender that was resumed, and does not send, to the next one.
+    mutating func giveUpTurn(_ number: UInt64?) {
+        if number != nil, turn == number { turn = nil }
     }
 
     /// Whether a message has to wait until another one is encoded. Before the opening, messages only join a queue.
@@ -265,9 +270,11 @@ struct WebSocketLink: ~Copyable {
 
     // MARK: Closing
 
-    /// Adds a close after the bytes that are already there.
+    /// Adds a close after the bytes that are already there, and after the pongs that wait: the peer ignores what
+    /// follows a close.
     mutating func sendClose(_ code: WebSocketCloseCode, _ reason: String) {
         guard !hasSentClose else { return }
+        writePongs()
         hasSentClose = true
         write { $0.writeClose(code, reason: reason, into: &$1) }
     }

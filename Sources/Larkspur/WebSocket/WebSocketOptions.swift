@@ -6,8 +6,9 @@ public struct WebSocketOptions: Sendable {
     ///
     /// Pings detect a peer that has vanished silently, and keep firewalls from forgetting an idle connection.
     public var pingInterval: Duration?
-    /// The maximum time from a ping to its pong; 10 seconds by default. When it passes, the connection ends with
-    /// `.connectionLost`.
+    /// The maximum time from a ping to its pong; 10 seconds by default. If the pong of a ping of ``pingInterval`` is
+    /// late, the connection ends with `.connectionLost`. If the pong of ``WebSocketRequest/ping()`` is late, that call
+    /// throws `.timedOut`, and the connection stays open.
     ///
     /// The time does not pass while full buffers pause the reading, because the pong may wait behind unread messages,
     /// nor while the bytes of a long message arrive.
@@ -70,7 +71,8 @@ public struct WebSocketReconnection: Sendable {
     /// the server is overloaded or unavailable.
     public var statusCodes: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
     /// The codes of the server's close after which the request connects again. By default, these codes say that the
-    /// server is going away or has failed. The code 1006 stands for a connection that was lost without a close.
+    /// server is going away or has failed. The code 1006 stands for an open connection that was lost without a close,
+    /// or whose ping was not answered.
     public var closeCodes: Set<WebSocketCloseCode> = [
         .goingAway, .abnormal, .internalError, .serviceRestart, .tryAgainLater, .badGateway,
     ]
@@ -115,8 +117,16 @@ public struct WebSocketOpening: Sendable {
 
     /// Sends a value as JSON text before all messages of ``WebSocketRequest/send(_:)-(String)``.
     nonisolated(nonsending) public func send(
-        json value: some Encodable & Sendable, encoder: JSONEncoder = JSONEncoder()
+        json value: some Encodable & Sendable, encoder: JSON.Encoder = JSON.Encoder()
     ) async throws {
-        try await socket.send(.json(value, encoder), hook: attempt)
+        try await socket.send(.json { try encoder.encode(value) }, hook: attempt)
+    }
+
+    /// Sends a value as JSON text that a `JSONEncoder` makes, before all messages of
+    /// ``WebSocketRequest/send(_:)-(String)``.
+    nonisolated(nonsending) public func send(
+        json value: some Encodable & Sendable, encoder: JSONEncoder
+    ) async throws {
+        try await socket.send(.json { try encoder.encode(value) }, hook: attempt)
     }
 }

@@ -9,8 +9,8 @@ struct WebSocketReconnector: RequestInterceptor {
     }
 
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        let (number, wasOpen) = socket.link.withLock { ($0.failures, $0.head != nil) }
-        guard isTransient(error, wasOpen: wasOpen) else { return .doNotRetry }
+        let (number, wasOpen, code) = socket.link.withLock { ($0.failures, $0.head != nil, $0.peerClose?.code) }
+        guard isTransient(error, wasOpen: wasOpen, code ?? .abnormal) else { return .doNotRetry }
         let schedule = RetrySchedule(
             limit: rules.limit, backoff: rules.backoff, maximumRetryAfter: rules.maximumRetryAfter,
             maximumName: "reconnection.maximumRetryAfter")
@@ -31,9 +31,11 @@ struct WebSocketReconnector: RequestInterceptor {
         }
     }
 
-    /// Returns whether another connection may succeed.
-    private func isTransient(_ error: RequestError, wasOpen: Bool) -> Bool {
-        if error.isConnectivity { return true }
+    /// Returns whether another connection may succeed, and the rules allow it.
+    ///
+    /// - Parameter code: The code with which an open connection has ended; 1006 if it was lost.
+    private func isTransient(_ error: RequestError, wasOpen: Bool, _ code: WebSocketCloseCode) -> Bool {
+        if error.isConnectivity { return !wasOpen || rules.closeCodes.contains(code) }
         guard !wasOpen, error.code == .unacceptableStatus, let status = error.statusCode else { return false }
         return rules.statusCodes.contains(status)
     }

@@ -106,9 +106,16 @@ public final class WebSocketRequest: Request {
 
     /// Sends a value as JSON text, like ``send(_:)-(String)``.
     nonisolated(nonsending) public func send(
-        json value: some Encodable & Sendable, encoder: JSONEncoder = JSONEncoder()
+        json value: some Encodable & Sendable, encoder: JSON.Encoder = JSON.Encoder()
     ) async throws {
-        try await send(.json(value, encoder))
+        try await send(.json { try encoder.encode(value) })
+    }
+
+    /// Sends a value as JSON text that a `JSONEncoder` makes, like ``send(_:)-(String)``.
+    nonisolated(nonsending) public func send(
+        json value: some Encodable & Sendable, encoder: JSONEncoder
+    ) async throws {
+        try await send(.json { try encoder.encode(value) })
     }
 
     /// Sends a ping, waits for its pong, and returns the time between them. Waits for the opening first.
@@ -140,9 +147,10 @@ public final class WebSocketRequest: Request {
 }
 
 extension WebSocketMessage {
-    static func json(_ value: some Encodable, _ encoder: JSONEncoder) throws(RequestError) -> WebSocketMessage {
+    /// Returns a text message with the JSON that the closure encodes.
+    static func json(_ encode: () throws -> Data) throws(RequestError) -> WebSocketMessage {
         do {
-            return .text(String(decoding: try encoder.encode(value), as: UTF8.self))
+            return .text(String(decoding: try encode(), as: UTF8.self))
         } catch {
             throw RequestError(.encodingFailed, "the message cannot be encoded as JSON", underlying: error)
         }

@@ -6,14 +6,13 @@ struct DiskEntry {
     let record: DiskRecord
     /// The size of the file when it was opened. Other processes may append records later.
     let size: UInt64
-    /// The verified blocks of the body, if the file is small.
-    let blocks: [Data]?
+    /// The verified body, if the file is small.
+    let body: Data?
     /// The time of the last modification when the file was opened, in seconds since 1970.
     var modified = 0.0
 
-    /// The size up to which a file is read in one piece: two blocks with a head of usual size.
-    private static let window =
-        DiskFormat.preambleSize + 2 * (DiskFormat.blockSize + DiskFormat.checksumSize) + tailSize
+    /// The size up to which a file is read in one piece: two blocks with a head of usual size, and no larger body.
+    private static let window = StoredResponse.buffer
     /// The number of bytes at the end of a larger file that are read for its head.
     private static let tailSize = 16 << 10
 
@@ -23,35 +22,21 @@ struct DiskEntry {
         guard size >= least else { return nil }
         let isSmall = size <= UInt64(Self.window)
         let count = isSmall ? Int(size) : Self.tailSize
-        guard let tail = file.data(at: size - UInt64(count), count),
-            let preamble = isSmall ? tail : file.data(at: 0, DiskFormat.preambleSize),
-            let id = preamble.withUnsafeBytes({ DiskFormat.id(in: $0) }),
-            let length = tail.withUnsafeBytes({ DiskFormat.length(in: Self.end(of: $0, DiskFormat.trailerSize)) }),
-            UInt64(length) <= size - least,
+        guard let tail = file.memory(at: size - UInt64(count), count),
+            let id = isSmall ? tail.id : file.memory(at: 0, DiskFormat.preambleSize)?.id,
+            let length = tail.lengthOfRecord, UInt64(length) <= size - least,
             case let sealed = length + DiskFormat.trailerSize,
-            let bytes = sealed <= count ? tail : file.data(at: size - UInt64(sealed), sealed),
-            let record = bytes.withUnsafeBytes({
-                DiskFormat.unsealed(Self.end(of: $0, sealed), id).flatMap(DiskRecord.init)
-            }),
+            let record = sealed <= count
+                ? tail.record(sealed, id) : file.memory(at: size - UInt64(sealed), sealed)?.record(sealed, id),
             let end = DiskFormat.end(ofBody: record.count), end <= size - UInt64(sealed)
         else { return nil }
+        if isSmall {
+            guard let body = tail.body(of: Int(record.count), id) else { return nil }
+            self.body = body
+        } else {
+            body = nil
+        }
         (self.file, self.path, self.id, self.record, self.size) = (file, path, id, record, size)
-        guard isSmall else {
-            blocks = nil
-            return
-        }
-        var blocks: [Data] = []
-        for index in 0..<DiskFormat.blockCount(of: record.count) {
-            let position = Int(DiskFormat.position(ofBlock: index))
-            let size = DiskFormat.size(ofBlock: index, of: record.count)
-            guard let block = DiskFormat.block(tail, at: position, size, index, id) else { return nil }
-            blocks.append(block)
-        }
-        self.blocks = blocks
-    }
-
-    private static func end(of bytes: UnsafeRawBufferPointer, _ count: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: bytes.suffix(count))
     }
 
     /// The position at which the blocks of the body end.
@@ -77,11 +62,10 @@ final class DiskBody: StoredBody {
 
     var count: UInt64 { entry.record.count }
 
+    var whole: Data? { entry.body }
+
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
-        if let blocks = entry.blocks {
-            let block = blocks[Int(position / UInt64(DiskFormat.blockSize))]
-            return done(.success(block.subdata(from: Int(position % UInt64(DiskFormat.blockSize)))))
-        }
+        if let body = entry.body { return done(.success(body.subdata(from: Int(position)))) }
         // The thread that has found the entry, or has read the block before, goes on without a change of threads.
         if FileThread.isCurrent, position % Self.turn != 0 || position == 0 { return done(readNow(at: position)) }
         FileThread.assigned(to: url).perform { [self] in done(readNow(at: position)) }

@@ -37,22 +37,18 @@ final class DiskFile: Sendable {
         return isRead ? bytes : nil
     }
 
-    /// Returns the bytes as `Data`; nil if the file is too short or cannot be read.
-    func data(at position: UInt64, _ count: Int) -> Data? {
-        guard count > 0, let memory = malloc(count) else { return nil }
-        guard read(at: position, into: UnsafeMutableRawBufferPointer(start: memory, count: count)) else {
-            free(memory)
-            return nil
-        }
-        return Data(bytesNoCopy: memory, count: count, deallocator: .free)
+    /// Returns the bytes; nil if the file is too short or cannot be read.
+    func memory(at position: UInt64, _ count: Int) -> DiskMemory? {
+        guard let memory = DiskMemory(count), read(at: position, into: memory.buffer) else { return nil }
+        return memory
     }
 
     /// Reads a block of a body and verifies it. Returns nil if it is damaged.
     func block(_ index: UInt64, of count: UInt64, _ id: UInt64) -> Data? {
         let size = DiskFormat.size(ofBlock: index, of: count)
-        return data(at: DiskFormat.position(ofBlock: index), size + DiskFormat.checksumSize).flatMap {
-            DiskFormat.block($0, at: 0, size, index, id)
-        }
+        let memory = memory(at: DiskFormat.position(ofBlock: index), size + DiskFormat.checksumSize)
+        guard let memory, memory.isBlock(at: 0, size, index, id) else { return nil }
+        return memory.data(at: 0, size)
     }
 
     /// Writes all bytes at a position.
@@ -116,27 +112,67 @@ final class DiskFile: Sendable {
     }
 }
 
-extension DiskFormat {
-    /// The size up to which a block is copied, so that it does not keep the bytes around it in memory.
+/// Bytes that were read from a file.
+final class DiskMemory {
+    /// The size up to which bytes are copied, so that they do not keep those around them in memory.
     private static let copiedSize = 4096
 
-    /// Returns a block that starts at an offset of the bytes and that its checksum follows; nil if it is damaged.
-    static func block(_ bytes: Data, at offset: Int, _ size: Int, _ index: UInt64, _ id: UInt64) -> Data? {
-        bytes.withUnsafeBytes { all -> Data? in
-            guard size >= 0, offset >= 0, all.count - offset >= size + checksumSize, let base = all.baseAddress else {
-                return nil
-            }
-            let block = UnsafeRawBufferPointer(start: base + offset, count: size)
-            let sum = all.loadUnaligned(fromByteOffset: offset + size, as: UInt64.self)
-            guard UInt64(littleEndian: sum) == checksum(block, index, id) else { return nil }
-            if size <= copiedSize { return Data(block) }
-            // Receivers expect that the first index is 0, so a slice would not do.
-            return Data(
-                bytesNoCopy: UnsafeMutableRawPointer(mutating: base + offset), count: size,
-                deallocator: .custom { _, _ in withExtendedLifetime(bytes) {} })
-        }
+    /// The bytes, as long as this object lives.
+    fileprivate let buffer: UnsafeMutableRawBufferPointer
+
+    init?(_ count: Int) {
+        guard count > 0, let memory = malloc(count) else { return nil }
+        buffer = UnsafeMutableRawBufferPointer(start: memory, count: count)
     }
 
+    deinit { free(buffer.baseAddress) }
+
+    private func end(_ count: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: buffer.suffix(count))
+    }
+
+    /// The random number at the beginning of a file; nil if the file is of another format.
+    var id: UInt64? { DiskFormat.id(in: UnsafeRawBufferPointer(buffer)) }
+
+    /// The length of the record at the end; nil if there is none.
+    var lengthOfRecord: Int? { DiskFormat.length(in: end(DiskFormat.trailerSize)) }
+
+    /// Returns the record at the end, which has this size with its trailer; nil if it is damaged.
+    func record(_ sealed: Int, _ id: UInt64) -> DiskRecord? {
+        DiskFormat.unsealed(end(sealed), id).flatMap(DiskRecord.init)
+    }
+
+    /// Returns whether there is an undamaged block at the offset, which its checksum follows.
+    func isBlock(at offset: Int, _ size: Int, _ index: UInt64, _ id: UInt64) -> Bool {
+        guard size >= 0, offset >= 0, buffer.count - offset >= size + DiskFormat.checksumSize else { return false }
+        let sum = buffer.loadUnaligned(fromByteOffset: offset + size, as: UInt64.self)
+        let block = UnsafeRawBufferPointer(rebasing: buffer[offset..<offset + size])
+        return UInt64(littleEndian: sum) == DiskFormat.checksum(block, index, id)
+    }
+
+    /// Returns the verified body of a whole small file, and moves its blocks together for that. Returns nil if one of
+    /// them is damaged.
+    func body(of count: Int, _ id: UInt64) -> Data? {
+        for index in 0..<DiskFormat.blockCount(of: UInt64(count)) {
+            let size = DiskFormat.size(ofBlock: index, of: UInt64(count))
+            let position = Int(DiskFormat.position(ofBlock: index))
+            guard isBlock(at: position, size, index, id), let base = buffer.baseAddress else { return nil }
+            let place = DiskFormat.preambleSize + Int(index) * DiskFormat.blockSize
+            if place < position { memmove(base + place, base + position, size) }
+        }
+        return data(at: DiskFormat.preambleSize, count)
+    }
+
+    /// Returns some of the bytes. Receivers expect that the first index is 0, so a slice of all would not do.
+    func data(at offset: Int, _ count: Int) -> Data {
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[offset..<offset + count])
+        guard count > Self.copiedSize, let base = part.baseAddress else { return Data(part) }
+        return Data(
+            bytesNoCopy: base, count: count, deallocator: .custom { [self] _, _ in withExtendedLifetime(self) {} })
+    }
+}
+
+extension DiskFormat {
     /// Returns the checksum of a block as it is in the file.
     static func sum(of block: Data, _ index: UInt64, _ id: UInt64) -> Data {
         let sum = block.withUnsafeBytes { checksum($0, index, id) }

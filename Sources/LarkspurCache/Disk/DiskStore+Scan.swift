@@ -29,19 +29,48 @@ struct DiskScan {
     }
 }
 
+/// The changes of entries by subfolder. They tell a scan whether the entries of a subfolder changed while it read them.
+struct DiskChanges {
+    private var running: [String: Int] = [:]
+    private var ended: [String: UInt64] = [:]
+
+    mutating func begin(_ shard: String) { running[shard, default: 0] += 1 }
+
+    mutating func end(_ shard: String) {
+        ended[shard, default: 0] += 1
+        running[shard] = running[shard].flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
+
+    /// Returns a value that differs after each change; nil during a change.
+    func mark(of shard: String) -> UInt64? { running[shard] == nil ? ended[shard] ?? 0 : nil }
+}
+
 /// The scan runs in small steps on the file threads, so that no other work waits long for it.
 extension DiskStore {
     private static let removalsAtOnce = 128
 
-    /// Notes a change of the entries in a subfolder.
-    func account(_ shard: String, _ entries: Int, _ space: Int64) {
-        func added(_ bytes: UInt64) -> UInt64 { UInt64(max(0, Int64(clamping: bytes) + space)) }
+    /// Makes a change of the entries in a subfolder, which a scan may be reading, and counts it.
+    ///
+    /// - Parameter make: Returns how many entries and bytes there are more than before.
+    func change<Failure: Error>(
+        _ shard: String, _ make: () throws(Failure) -> (entries: Int, bytes: Int64)
+    ) throws(Failure) {
+        box.withLock { $0.changes.begin(shard) }
+        do throws(Failure) { endChange(of: shard, try make()) } catch {
+            endChange(of: shard, (0, 0))
+            throw error
+        }
+    }
+
+    func endChange(of shard: String, _ change: (entries: Int, bytes: Int64)) {
+        func added(_ bytes: UInt64) -> UInt64 { UInt64(max(0, Int64(clamping: bytes) + change.bytes)) }
         box.withLock { state in
-            state.entries = max(0, state.entries + entries)
+            state.changes.end(shard)
+            state.entries = max(0, state.entries + change.entries)
             state.bytes = added(state.bytes)
             // A subfolder that the scan has passed already is not counted again.
             guard let position = state.scan?.position, Int(shard, radix: 16) ?? 256 < position else { return }
-            state.scan?.entries += entries
+            state.scan?.entries += change.entries
             state.scan.map { state.scan?.bytes = added($0.bytes) }
         }
     }
@@ -65,9 +94,13 @@ extension DiskStore {
         guard let position = box.withLock({ $0.scan?.position }) else { return }
         FileThread.all[position % FileThread.all.count].perform { [self] in
             if position < DiskName.shards.count {
-                let found = entries(in: DiskName.shards[position])
+                let shard = DiskName.shards[position]
+                let mark = box.withLock { $0.changes.mark(of: shard) }
+                let found = mark == nil ? [] : entries(in: shard)
                 box.withLock { state in
-                    guard state.scan?.position == position else { return }
+                    // An entry that changed meanwhile would be counted twice or never. The subfolder is read again.
+                    guard state.scan?.position == position, mark != nil, state.changes.mark(of: shard) == mark
+                    else { return }
                     state.scan?.add(found)
                     state.scan?.position += 1
                 }
@@ -153,10 +186,13 @@ extension DiskStore {
         for waiter in waiters { waiter() }
     }
 
-    /// Waits for the running scan, and for all work that was given to the file threads before.
+    /// Waits for the running scan, for all work that was given to the file threads before, and for what this work has
+    /// given to them: the file of an abandoned response is removed after the response was written.
     package func settle() async {
-        for thread in FileThread.all {
-            await withCheckedContinuation { done in thread.perform { done.resume() } }
+        for _ in 0..<2 {
+            for thread in FileThread.all {
+                await withCheckedContinuation { done in thread.perform { done.resume() } }
+            }
         }
         while true {
             let isRunning = await withCheckedContinuation { (done: CheckedContinuation<Bool, Never>) in
@@ -173,39 +209,79 @@ extension DiskStore {
 
     // MARK: Looking inside
 
+    package func list() -> any CacheListing { DiskListing(self) }
+
     package func filter(_ isKept: @escaping @Sendable (StoredHead, UInt64) -> Bool) async throws {
-        for shard in DiskName.shards {
+        let listing = DiskListing(self)
+        while let entries = await listing.nextEntries() {
             try Task.checkCancellation()
-            let names = await entryNames(in: shard)
-            for start in stride(from: 0, to: names.count, by: Self.openAtOnce) {
-                // The user's code runs in the caller's task, and never on a file thread.
-                for entry in await load(names[start..<min(start + Self.openAtOnce, names.count)], in: shard) {
-                    let record = entry.record
-                    let selection = Selection(names: record.selection.names, in: [])
-                    let head = record.stored(partition: record.partition.hexadecimal, selection)
-                    if !isKept(head, record.count) { remove(entry, of: record.url) }
-                }
+            // The user's code runs in the caller's task, and never on a file thread.
+            for entry in entries where !isKept(entry.listedHead, entry.record.count) {
+                remove(entry, of: entry.record.url)
             }
         }
     }
+}
 
-    /// The number of entries that are open at the same time while all are listed.
+/// A pass over all entries on disk. Few of them are open at the same time.
+private final class DiskListing: CacheListing {
+    private struct State {
+        var shard = 0
+        /// The paths of entries in earlier subfolders that were not delivered yet.
+        var paths: ArraySlice<String> = []
+    }
+
     private static let openAtOnce = 32
 
-    private func entryNames(in shard: String) async -> [String] {
+    private let store: DiskStore
+    private let box = Protected(State())
+
+    init(_ store: DiskStore) { self.store = store }
+
+    func next() async -> [(head: StoredHead, size: UInt64)]? {
+        await nextEntries()?.map { ($0.listedHead, $0.record.count) }
+    }
+
+    /// Returns the next entries; nil after the last ones.
+    func nextEntries() async -> [DiskEntry]? {
+        while true {
+            let (paths, shard) = box.withLock { state -> ([String], String?) in
+                let paths = Array(state.paths.prefix(Self.openAtOnce))
+                state.paths = state.paths.dropFirst(paths.count)
+                guard paths.isEmpty, state.shard < DiskName.shards.count else { return (paths, nil) }
+                state.shard += 1
+                return ([], DiskName.shards[state.shard - 1])
+            }
+            if !paths.isEmpty { return await load(paths) }
+            guard let shard else { return nil }
+            let found = await entryPaths(in: shard)
+            box.withLock { $0.paths += found }
+        }
+    }
+
+    private func entryPaths(in shard: String) async -> [String] {
         await withCheckedContinuation { done in
-            FileThread.assigned().perform { [self] in
-                done.resume(returning: folder.names(in: shard).filter { DiskName.kind(of: $0) == .entry })
+            FileThread.assigned().perform { [store] in
+                let names = store.folder.names(in: shard).filter { DiskName.kind(of: $0) == .entry }
+                done.resume(returning: names.map { "\(shard)/\($0)" })
             }
         }
     }
 
-    private func load(_ names: ArraySlice<String>, in shard: String) async -> [DiskEntry] {
+    private func load(_ paths: [String]) async -> [DiskEntry] {
         await withCheckedContinuation { done in
-            FileThread.assigned().perform { [self] in
-                guard !box.withLock({ $0.isClearing }) else { return done.resume(returning: []) }
-                done.resume(returning: names.compactMap { load("\(shard)/\($0)") })
+            FileThread.assigned().perform { [store] in
+                guard !store.box.withLock({ $0.isClearing }) else { return done.resume(returning: []) }
+                done.resume(returning: paths.compactMap { store.load($0) })
             }
         }
+    }
+}
+
+extension DiskEntry {
+    /// The head for a list, in which the values of the selection and the party are hashes.
+    fileprivate var listedHead: StoredHead {
+        record.stored(
+            partition: record.partition.hexadecimal, Selection(names: record.selection.names, in: []))
     }
 }

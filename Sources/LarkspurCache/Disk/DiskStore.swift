@@ -187,9 +187,11 @@ package final class DiskStore: CacheStore {
         let isNoted = names.withLock { $0.takeMissingVariants(of: name, record.url) } && record.selection.names.isEmpty
         if !isNoted { try folder.note(record.selection, of: name) }
         let old = folder.status(of: path)
-        try folder.rename(temporary, to: path)
         let space = (size + 4095) / 4096 * 4096
-        account(name.shard, old == nil ? 1 : 0, Int64(clamping: space) - Int64(clamping: old?.space ?? 0))
+        try change(name.shard) { () throws(DiskFailure) in
+            try folder.rename(temporary, to: path)
+            return (old == nil ? 1 : 0, Int64(clamping: space) - Int64(clamping: old?.space ?? 0))
+        }
         let isDue = box.withLock { state in
             (state.isFailing, state.wasRemoved, state.written) = (false, false, state.written + space)
             return state.bytes > limit || state.written > max(limit / 8, 1 << 20)
@@ -229,17 +231,25 @@ package final class DiskStore: CacheStore {
             guard let file = folder.openToAppend(entry.path, ifSameAs: entry.file) else { return }
             let bytes = DiskFormat.sealed(record.bytes, entry.id)
             guard bytes.count <= DiskFormat.maximumRecordSize else { return remove(entry, of: body.url) }
-            guard file.append(bytes) else {
+            var isAppended = false
+            change(String(entry.path.prefix(2))) {
+                isAppended = file.append(bytes)
+                return (0, isAppended ? Int64(bytes.count) : 0)
+            }
+            guard isAppended else {
                 failed(DiskFailure("written"))
                 // A part of a record makes the entry unreadable.
                 return remove(entry, of: body.url)
             }
-            account(String(entry.path.prefix(2)), 0, Int64(bytes.count))
             let name = name(of: record.url, record.partition)
             let path = name.entry(record.selection)
             if path != entry.path {
                 try? folder.note(record.selection, of: name)
-                try? folder.rename(entry.path, to: path)
+                let replaced = folder.status(of: path)
+                try? change(name.shard) { () throws(DiskFailure) in
+                    try folder.rename(entry.path, to: path)
+                    return (replaced == nil ? 0 : -1, -Int64(clamping: replaced?.space ?? 0))
+                }
             }
             guard let size = file.status?.st_size else { return }
             compact(entry, record, path, size: UInt64(clamping: size), since: mark)
@@ -280,7 +290,8 @@ package final class DiskStore: CacheStore {
 
     package func remove(_ stored: StoredResponse) {
         guard let body = stored.body as? DiskBody else { return }
-        perform(for: body.url) { [self] in remove(body.entry, of: body.url) }
+        // On a file thread it is removed at once, so that a search that waits does not find it.
+        remove(body.entry, of: body.url)
     }
 
     /// Removes an entry, unless another one has taken its place.
@@ -291,9 +302,13 @@ package final class DiskStore: CacheStore {
 
     @discardableResult
     func remove(_ path: String, ifSameAs own: stat) -> Bool {
-        guard let status = folder.status(of: path), status.isSame(as: own), folder.remove(path) else { return false }
-        account(String(path.prefix(2)), -1, -Int64(clamping: status.space))
-        return true
+        guard let status = folder.status(of: path), status.isSame(as: own) else { return false }
+        var isRemoved = false
+        change(String(path.prefix(2))) {
+            isRemoved = folder.remove(path)
+            return isRemoved ? (-1, -Int64(clamping: status.space)) : (0, 0)
+        }
+        return isRemoved
     }
 
     package func remove(url: String) {
@@ -367,5 +382,6 @@ struct DiskState {
     var isScanned = false
     /// The running scan.
     var scan: DiskScan?
+    var changes = DiskChanges()
     var waiters: [@Sendable () -> Void] = []
 }

@@ -8,6 +8,10 @@ final class DiskWriter: CacheWriter {
         var isOpen = true
         var isDropped = false
         var isCommitted = false
+        /// Whether the disk has failed, and the bytes are kept for readers.
+        var isFailing = false
+        /// The number of blocks after `written` that no reader needs any more. With one of them, the file is released.
+        var released: UInt64 = 0
         /// The number of bytes that were accepted.
         var size: UInt64 = 0
         /// The number of blocks that are in the file.
@@ -54,10 +58,11 @@ final class DiskWriter: CacheWriter {
 
     func append(_ bytes: Data) {
         if bytes.isEmpty { return }
-        guard let isCrowded = store.enqueue(bytes.count) else { return drop() }
+        guard let isCrowded = store.enqueue(bytes.count) else { return close() }
         let result = box.withLock { state -> (missing: UInt64, isDue: Bool)? in
-            guard state.isOpen else { return nil }
+            guard state.isOpen || state.isFailing && !state.isDropped else { return nil }
             state.add(bytes)
+            if state.isFailing { return (0, false) }
             let needed = state.size + overhead
             // A response that is received slowly must not hold much of a crowded queue.
             let isDue = state.queue.count >= (isCrowded ? 1 : Self.batch) && state.isWriting.setOnce()
@@ -86,13 +91,15 @@ final class DiskWriter: CacheWriter {
         }
     }
 
-    func commit(head: ResponseHead?, body: Data?) {
+    var isOpen: Bool { box.withLock { $0.isOpen } }
+
+    func commit(head: StoredHead?, body: Data?) {
         let isOpen = box.withLock { state in
             defer { state.isOpen = false }
             return state.isOpen
         }
         guard isOpen else { return }
-        let stored = head.map(self.head.with) ?? self.head
+        let stored = head ?? self.head
         if let body { return replace(stored, body) }
         store.perform(for: self.head.url) { [self] in finish(stored) }
     }
@@ -100,10 +107,15 @@ final class DiskWriter: CacheWriter {
     /// Stores another body than the received one.
     private func replace(_ head: StoredHead, _ body: Data) {
         let space = UInt64(body.count) + overhead
-        guard store.accepts(space), store.reserve(space) else { return }
-        let writer = DiskWriter(head, overhead: overhead, reserved: space, mark: mark, store: store)
-        writer.append(body)
-        writer.commit(head: nil, body: nil)
+        if store.accepts(space), store.reserve(space) {
+            let writer = DiskWriter(head, overhead: overhead, reserved: space, mark: mark, store: store)
+            writer.append(body)
+            if writer.isOpen { return writer.commit(head: nil, body: nil) }
+        }
+        // The entry that this response would have replaced is older than the response.
+        store.perform(for: head.url) { [store, mark] in
+            if store.isCurrent(head.url, since: mark) { store.remove(replacedBy: head) }
+        }
     }
 
     func drop() {
@@ -112,6 +124,12 @@ final class DiskWriter: CacheWriter {
             return state.isOpen
         }
         if isOpen { discard() }
+    }
+
+    /// Gives up the response if it is not committed, also if readers need its bytes.
+    private func close() {
+        let isCommitted = box.withLock { !$0.isOpen && !$0.isFailing }
+        if !isCommitted { discard() }
     }
 
     /// Gives up the response, with its temporary file.
@@ -192,7 +210,10 @@ final class DiskWriter: CacheWriter {
 
     /// Writes the last bytes and the record, and gives the file its name.
     private func finish(_ head: StoredHead) {
-        guard let (blocks, index, size, opened) = box.withLock({ $0.rest() }) else { return }
+        guard let (blocks, index, size, opened) = box.withLock({ $0.rest() }) else {
+            if box.withLock({ $0.isFailing }) { store.remove(replacedBy: head) }
+            return
+        }
         guard store.isCurrent(head.url, since: mark) else { return discard() }
         let record = DiskRecord(head, partition: DiskName.partitionHash(head.partition), count: size)
         do throws(DiskFailure) {
@@ -215,14 +236,32 @@ final class DiskWriter: CacheWriter {
             store.release(reserved)
             store.dequeue(blocks.reduce(0) { $0 + $1.count })
         } catch {
+            // The entry that this response would have replaced is older than the response.
+            store.remove(replacedBy: head)
             fail(error)
         }
     }
 
+    /// Notes that the response is not stored. Its bytes stay readable: those in the file, which loses its name, and
+    /// those that were not written.
     private func fail(_ failure: DiskFailure) {
-        box.withLock { $0.isOpen = false }
-        discard()
+        let (file, path, reserved) = box.withLock { $0.fail() }
+        store.release(reserved)
+        if let file { store.remove(temporary: path, file) }
         store.failed(failure)
+    }
+
+    // MARK: Serving readers after a failure
+
+    var servesReadersOnly: Bool { box.withLock { $0.isFailing && !$0.isDropped } }
+
+    var firstKept: UInt64 { box.withLock { $0.firstKept } }
+
+    func release(before position: UInt64, orBefore limit: UInt64) {
+        let position = store.isQueueHalfFull ? max(position, limit) : position
+        let (blocks, file) = box.withLock { $0.release(before: position) }
+        store.dequeue(blocks.reduce(0) { $0 + $1.count })
+        withExtendedLifetime(file) {}  // closed after unlocking
     }
 
     // MARK: Reading while it is written
@@ -285,7 +324,7 @@ extension DiskWriter.State {
 
     /// Returns the next blocks to be written and the index of the first one; nil if too few wait for it.
     mutating func nextBatch(of count: Int) -> ([Data], UInt64)? {
-        guard !isDropped, queue.count >= count else {
+        guard !isDropped, !isFailing, queue.count >= count else {
             isWriting = false
             return nil
         }
@@ -294,7 +333,7 @@ extension DiskWriter.State {
 
     /// Returns the blocks that are not in the file, with the last one; nil if the response was given up.
     func rest() -> ([Data], index: UInt64, size: UInt64, (DiskFile, path: String)?)? {
-        isDropped ? nil : (tail.isEmpty ? queue : queue + [tail], written, size, file.map { ($0, path) })
+        isDropped || isFailing ? nil : (tail.isEmpty ? queue : queue + [tail], written, size, file.map { ($0, path) })
     }
 
     /// Returns everything that was held. It is released after unlocking.
@@ -305,11 +344,32 @@ extension DiskWriter.State {
         return held
     }
 
+    /// Notes a failure. Returns the file, which has to lose its name, and the space that was reserved.
+    mutating func fail() -> (DiskFile?, String, reserved: UInt64) {
+        defer { (isOpen, isWriting, reserved, isFailing) = (false, false, 0, true) }
+        return (isDropped ? nil : file, path, reserved)
+    }
+
+    var firstKept: UInt64 { released == 0 ? 0 : (written + released) * UInt64(DiskFormat.blockSize) }
+
+    /// Releases the complete blocks before the position, and the file with the first of them.
+    mutating func release(before position: UInt64) -> ([Data], DiskFile?) {
+        let first = written + released
+        let end = position / UInt64(DiskFormat.blockSize)
+        guard isFailing, !isDropped, end > first else { return ([], nil) }
+        let blocks = Array(queue.prefix(Int(end - first)))
+        guard !blocks.isEmpty else { return ([], nil) }
+        queue.removeFirst(blocks.count)
+        released += UInt64(blocks.count)
+        return (blocks, file.take())
+    }
+
     func place(of position: UInt64) -> Place {
-        guard !isDropped, position < size else { return .nowhere }
+        guard !isDropped, position < size, position >= firstKept else { return .nowhere }
         let index = position / UInt64(DiskFormat.blockSize)
         if index < written { return file.map { .file($0, block: index, of: size) } ?? .nowhere }
-        let block = Int(index - written) < queue.count ? queue[Int(index - written)] : tail
+        let first = written + released
+        let block = Int(index - first) < queue.count ? queue[Int(index - first)] : tail
         let offset = Int(position % UInt64(DiskFormat.blockSize))
         guard offset < block.count else { return .nowhere }
         return .memory(block.subdata(from: offset))
@@ -317,6 +377,13 @@ extension DiskWriter.State {
 }
 
 extension DiskStore {
+    /// Removes the entry whose place a response would have taken. On the file thread of the URL.
+    func remove(replacedBy head: StoredHead) {
+        let name = name(of: head.url, DiskName.partitionHash(head.partition))
+        let path = name.entry(DiskSelection(head.selection))
+        if let status = folder.status(of: path) { remove(path, ifSameAs: status) }
+    }
+
     func remove(temporary path: String, _ file: DiskFile) {
         guard let own = file.status, let status = folder.status(of: path), status.isSame(as: own) else { return }
         folder.remove(path)

@@ -52,7 +52,6 @@ final class SharedExchange: TransportDelegate {
     private struct State {
         enum Stage { case waiting, delivering, holding, ended }
 
-        var inner: (any TransportTask)?
         var stage = Stage.waiting
         var seats = ExchangeSeats()
         var ownersSeat: Int?
@@ -66,37 +65,21 @@ final class SharedExchange: TransportDelegate {
         var metrics: TransportMetrics?
         /// The time since which the base's task waits for its admission; nil if it does not wait.
         var waitsSince: ContinuousClock.Instant?
-        /// The last pace and the last position that the base's task was given.
-        var isPaused = false
-        var granted: UInt64 = 0
         /// The number of times that the writer was behind, less those that it has caught up.
         var writerDelays = 0
 
+        /// Whether the base's task waits for a reader whose bytes can only be kept in memory.
+        var isHeldBack = false
+
         /// Whether the base's task has to pause.
-        var hasToPause: Bool { seats.isPaused || writerDelays > 0 }
+        var hasToPause: Bool { seats.paces.wantPause || writerDelays > 0 || isHeldBack }
 
         /// Whether the only reader gets the events as they come. It does if it has always been the only one, and if the
         /// response is not stored: then all others have left at the head.
-        var isDirect: Bool { !seats.isShared || stage == .delivering && writer == nil }
+        var isDirect: Bool { !seats.paces.isShared || stage == .delivering && writer == nil }
 
         /// Whether trailers are passed on. They are not stored, so readers of a stored response do not get them.
         var passesTrailers: Bool { stage == .delivering && isDirect }
-
-        /// Returns the pace for the base's task; nil if it has this pace already.
-        ///
-        /// - Parameter last: The pace that the calling thread has set last. Another thread may have set a newer one
-        ///   in between, so the calling thread sets the pace until its last one is the right one.
-        mutating func nextPace(after last: Bool?) -> (any TransportTask, isPaused: Bool)? {
-            guard let inner, hasToPause != last ?? isPaused else { return nil }
-            isPaused = hasToPause
-            return (inner, isPaused)
-        }
-
-        mutating func nextGrant() -> (any TransportTask, UInt64)? {
-            guard let inner, granted < seats.allowed else { return nil }
-            granted = seats.allowed
-            return (inner, granted)
-        }
     }
 
     /// Creates the exchange of a task.
@@ -138,7 +121,7 @@ final class SharedExchange: TransportDelegate {
             return .seated(
                 Ticket(
                     seat: seat, verdict: state.stage == .delivering ? state.verdict : nil,
-                    received: state.seats.received))
+                    received: state.seats.paces.received))
         }
         if case .seated = entry, reader !== owner { adjust() }
         return entry
@@ -148,8 +131,8 @@ final class SharedExchange: TransportDelegate {
     /// readers, the exchange takes no more.
     var isNeeded: Bool {
         let isNeeded = box.withLock { state in
-            if state.seats.count == 0 { state.isClosed = true }
-            return state.seats.count > 0
+            if state.seats.paces.count == 0 { state.isClosed = true }
+            return state.seats.paces.count > 0
         }
         if !isNeeded, isListed { owner.close(self) }
         return isNeeded
@@ -158,7 +141,7 @@ final class SharedExchange: TransportDelegate {
     /// Starts the base's task.
     func start(_ inner: any TransportTask) {
         let isCancelled = box.withLock { state in
-            (state.inner, state.granted) = (inner, owner.request.initialAllowance)
+            state.seats.paces.start(inner, granted: owner.request.initialAllowance)
             return state.isCancelled
         }
         if isCancelled { return inner.cancel() }
@@ -169,7 +152,8 @@ final class SharedExchange: TransportDelegate {
     }
 
     func set(_ pace: ExchangePace, of seat: Int) {
-        box.withLock { $0.seats.set(pace, of: seat) }
+        box.withLock { $0.seats.paces.set(pace, of: seat) }
+        followSlowest()
         adjust()
     }
 
@@ -178,18 +162,19 @@ final class SharedExchange: TransportDelegate {
     func leave(_ seat: Int, waitsForEnd: Bool) -> Bool {
         let (hasLeft, isLast, inner, reader) = box.withLock {
             state -> (Bool, Bool, (any TransportTask)?, CachingTask?) in
-            guard state.stage != .ended, state.seats.isTaken(seat) else { return (true, false, nil, nil) }
-            let isLast = state.seats.count == 1
+            guard state.stage != .ended, state.seats.paces[seat] != nil else { return (true, false, nil, nil) }
+            let (isLast, inner) = (state.seats.paces.count == 1, state.seats.paces.startedTask)
             if isLast { (state.isClosed, state.isCancelled) = (true, true) }
-            if isLast, waitsForEnd { return (false, true, state.inner, nil) }
+            if isLast, waitsForEnd { return (false, true, inner, nil) }
             if state.ownersSeat == seat { state.ownersSeat = nil }
-            return (true, isLast, state.inner, state.seats.remove(seat))
+            return (true, isLast, inner, state.seats.remove(seat))
         }
         withExtendedLifetime(reader) {}
         if isLast {
             if isListed { owner.close(self) }
             inner?.cancel()
         } else {
+            followSlowest()
             adjust()
         }
         return hasLeft
@@ -199,9 +184,11 @@ final class SharedExchange: TransportDelegate {
     ///
     /// - Parameter pace: The pace that the calling thread has set just now; nil if it has set none.
     private func adjust(after pace: Bool? = nil) {
-        if let (inner, position) = box.withLock({ $0.nextGrant() }) { inner.allow(upTo: position) }
+        if let (inner, position) = box.withLock({ $0.seats.paces.nextGrant() }) { inner.allow(upTo: position) }
         var last = pace
-        while let (inner, isPaused) = box.withLock({ $0.nextPace(after: last) }) {
+        while let (inner, isPaused) = box.withLock({ state in
+            state.seats.paces.nextPace(isPaused: state.hasToPause, after: last)
+        }) {
             if isPaused { inner.suspend() } else { inner.resume() }
             last = isPaused
         }
@@ -242,11 +229,13 @@ final class SharedExchange: TransportDelegate {
             state.verdict = verdict
             guard case .deliver(let writer) = step else {
                 state.stage = .holding
-                return (CachingTask?.none, [CachingTask](), false, state.inner)
+                return (CachingTask?.none, [CachingTask](), false, state.seats.paces.startedTask)
             }
             state.stage = .delivering
             state.writer = writer
-            state.draft = writer.map(SharedDraft.init)
+            if let writer, case .passed(_, let stored?) = verdict {
+                state.draft = SharedDraft(writer, stored, owner)
+            }
             if writer == nil { state.isClosed = true }
             let only = state.seats.onlyReader
             return (only, only == nil ? state.seats.readers : [], state.isDirect, nil)
@@ -268,8 +257,11 @@ final class SharedExchange: TransportDelegate {
         if let writer, writer.isBehind({ [weak self] in self?.delay(-1) }) { delay(1) }
         let (position, only, readers, isDirect) = box.withLock { state in
             let only = state.seats.onlyReader
-            return (state.seats.receive(bytes.count), only, only == nil ? state.seats.readers : [], state.isDirect)
+            return (
+                state.seats.paces.receive(bytes.count), only, only == nil ? state.seats.readers : [], state.isDirect
+            )
         }
+        defer { followSlowest() }
         only?.receive(bytes, at: position, from: self, isDirect: true)
         guard !readers.isEmpty else { return }
         for reader in readers { reader.receive(bytes, at: position, from: self, isDirect: isDirect) }
@@ -283,17 +275,50 @@ final class SharedExchange: TransportDelegate {
         adjust()
     }
 
+    /// The number of bytes that the slowest reader may lack while bytes are only in memory.
+    private static let memoryWindow: UInt64 = 1 << 20
+
+    /// Releases the bytes that no reader needs, and lets the base's task wait for the slowest reader, if the disk has
+    /// failed. A suspended reader may never go on, so the base's task does not wait for it: it fails if its bytes take
+    /// too much memory.
+    private func followSlowest() {
+        guard let writer = box.withLock({ $0.writer }), writer.servesReadersOnly else { return }
+        if box.withLock({ $0.isClosed.setOnce() }), isListed { owner.close(self) }
+        // Another thread may have noted an older position in between, so the last change is followed by a look.
+        var hasChanged = true
+        while hasChanged {
+            let now = box.withLock {
+                $0.stage == .delivering ? ($0.seats.readersWithPaces, $0.seats.paces.received) : nil
+            }
+            guard let (paces, received) = now else { return }
+            let first = writer.firstKept
+            var (slowest, running) = (received, received)
+            for (reader, isSuspended) in paces {
+                guard let position = reader.position(in: self), position >= first else { continue }
+                slowest = min(slowest, position)
+                if !isSuspended { running = min(running, position) }
+            }
+            writer.release(before: slowest, orBefore: running)
+            let isHeldBack = received - running > Self.memoryWindow
+            hasChanged = box.withLock { state in
+                defer { state.isHeldBack = isHeldBack }
+                return state.isHeldBack != isHeldBack
+            }
+            if hasChanged { adjust() }
+        }
+    }
+
     private func complete(_ error: TransportError?) {
         let ending = box.withLock { state in
             ExchangeEnding(
-                verdict: state.verdict, error: error, metrics: state.metrics, received: state.seats.received,
+                verdict: state.verdict, error: error, metrics: state.metrics, received: state.seats.paces.received,
                 isDirect: state.isDirect, wasRefused: state.wasRefused, writer: state.writer,
                 draft: state.draft, hasOwner: state.ownersSeat != nil, waitsSince: state.waitsSince)
         }
         owner.conclude(ending, of: self)
         let (readers, inner) = box.withLock { state in
             (state.stage, state.isClosed, state.verdict) = (.ended, true, nil)
-            return (state.seats.removeAll(), state.inner.take())
+            return (state.seats.removeAll(), state.seats.paces.takeTask())
         }
         withExtendedLifetime(inner) {}
         if isListed { owner.close(self) }
@@ -302,50 +327,19 @@ final class SharedExchange: TransportDelegate {
 }
 
 extension SharedExchange: StoredBody {
-    var count: UInt64 { box.withLock { $0.seats.received } }
+    var count: UInt64 { box.withLock { $0.seats.paces.received } }
 
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
         guard let writer = box.withLock({ $0.writer }) else {
             return done(.failure(TransportError(.connectionLost, "the response is not stored")))
         }
-        writer.read(at: position) { result in
+        writer.read(at: position) { [self] result in
+            defer { followSlowest() }
             done(
                 result.mapError { error in
                     let text = "the response was received by another request, and its bytes are no longer stored"
                     return TransportError(.connectionLost, text, phase: .receiving, underlying: error)
                 })
         }
-    }
-}
-
-/// The draft of a response that several readers may follow.
-///
-/// The response is dropped when the exchange and the owner's request have both released the draft, unless it was
-/// committed. The draft holds neither of them: a request that never decides about its draft must not keep itself alive.
-private final class SharedDraft: CacheDraft {
-    private let writer: any CacheWriter
-
-    init(_ writer: any CacheWriter) { self.writer = writer }
-
-    deinit { writer.drop() }
-
-    func commit(head: ResponseHead?, body: Data?) { writer.commit(head: head, body: body) }
-
-    /// Does nothing: other readers may still need the bytes.
-    func drop() {}
-}
-
-extension TransportQuestion {
-    fileprivate var isAnswered: Bool {
-        switch self {
-        case .serverTrust(_, let reply): reply.value != nil
-        case .clientIdentity(_, let reply): reply.value != nil
-        case .bodyFromStart(_, let reply): reply.value != nil
-        }
-    }
-
-    fileprivate var isRefused: Bool {
-        if case .serverTrust(_, let reply) = self, case .refused? = reply.value { return true }
-        return !isAnswered
     }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import Larkspur
+internal import LarkspurAnnex
 
 #if canImport(Darwin)
     import Darwin
@@ -22,16 +23,16 @@ final class HARFile: Sendable {
         var error: RequestError?
     }
 
-    /// The system's function `pwrite`; another function in tests.
-    typealias Write = @Sendable (Int32, UnsafeRawPointer?, Int, off_t) -> Int
+    private static let end = Array(HARWriter.end.utf8)
 
     private let path: String
-    private let perform: Write
+    /// The system's function; another function in tests.
+    private let perform: WholeWrite.Function
     /// Writes one entry at a time. All accesses to the file run here.
     private let queue = DispatchQueue(label: "Larkspur archive")
     private let state: Guarded<State>
 
-    init(_ url: URL, write perform: @escaping Write = { pwrite($0, $1, $2, $3) }) {
+    init(_ url: URL, write perform: @escaping WholeWrite.Function = WholeWrite.system) {
         path = url.path
         self.perform = perform
         var state = State()
@@ -41,7 +42,7 @@ final class HARFile: Sendable {
             (state.descriptor, state.error) = Self.create(path)
         }
         self.state = Guarded(state)
-        queue.sync { write(HARFormat.beginning) }
+        queue.sync { write(Array(HARWriter.beginning.utf8)) }
     }
 
     private static func create(_ path: String) -> (Int32, RequestError?) {
@@ -55,6 +56,11 @@ final class HARFile: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG else {
             return (descriptor, RequestError(.fileNotRegular, "the archive \(path) is not a regular file"))
         }
+        // Two writers would write over each other. A file system without locks, such as some of networks, has none.
+        if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
+            let text = "the archive \(path) is being written by another recorder; give each recorder a file of its own"
+            return (descriptor, RequestError(.fileUnwritable, text))
+        }
         guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
             return (descriptor, error("cannot be replaced", path, errno))
         }
@@ -67,21 +73,27 @@ final class HARFile: Sendable {
     }
 
     /// Adds an entry, unless an earlier one could not be written.
-    func append(_ entry: JSON) {
-        let text = entry.text()
+    func append(_ entry: HARArchive.Entry) {
+        var writer = HARWriter()
+        writer.entry(entry)
+        let text = writer.bytes
         queue.sync { add(text) }
     }
 
-    private func add(_ entry: String) {
+    private func add(_ entry: [UInt8]) {
         let isFirst = state.withLock { !$0.hasEntries }
-        write((isFirst ? "" : ",\n") + entry + "\n", isEntry: true)
+        write((isFirst ? [] : Array(",\n".utf8)) + entry + Array("\n".utf8), isEntry: true)
     }
 
     /// Adds the last entries and closes the file. Throws the first error.
-    func close(adding entries: [JSON] = []) async throws(RequestError) {
+    func close(adding entries: [HARArchive.Entry] = []) async throws(RequestError) {
         await withCheckedContinuation { continuation in
             queue.async {
-                for entry in entries { self.add(entry.text()) }
+                for entry in entries {
+                    var writer = HARWriter()
+                    writer.entry(entry)
+                    self.add(writer.bytes)
+                }
                 let descriptor = self.state.withLock { state in
                     defer { state.descriptor = -1 }
                     return state.descriptor
@@ -93,20 +105,20 @@ final class HARFile: Sendable {
         if let error = state.withLock({ $0.error }) { throw error }
     }
 
-    private func write(_ text: String, isEntry: Bool = false) {
+    private func write(_ text: [UInt8], isEntry: Bool = false) {
         let (descriptor, position, isBroken) = state.withLock { ($0.descriptor, $0.position, $0.error != nil) }
         guard descriptor >= 0, !isBroken else { return }
-        let failure = write(text + HARFormat.end, to: descriptor, at: position)
+        let failure = WholeWrite.write(text + Self.end, to: descriptor, at: position, with: perform)
         guard failure == 0 else {
             fail(failure)
             // The old closing brackets took this space before, so they still fit.
-            if position > 0, write(HARFormat.end, to: descriptor, at: position) == 0 {
-                _ = ftruncate(descriptor, off_t(position + Int64(HARFormat.end.utf8.count)))
+            if position > 0, WholeWrite.write(Self.end, to: descriptor, at: position, with: perform) == 0 {
+                _ = ftruncate(descriptor, off_t(position + Int64(Self.end.count)))
             }
             return
         }
         state.withLock { state in
-            state.position += Int64(text.utf8.count)
+            state.position += Int64(text.count)
             if isEntry { state.hasEntries = true }
         }
     }
@@ -115,24 +127,10 @@ final class HARFile: Sendable {
         state.withLock { $0.error = $0.error ?? Self.error("cannot be written", path, number) }
     }
 
-    /// Writes the text. Returns the number of the system's error, or 0.
-    private func write(_ text: String, to descriptor: Int32, at position: Int64) -> Int32 {
-        var text = text
-        return text.withUTF8 { bytes in
-            var done = 0
-            while done < bytes.count {
-                let rest = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[done...])
-                let count = perform(descriptor, rest.baseAddress, rest.count, off_t(position) + off_t(done))
-                if count > 0 {
-                    done += count
-                } else if count == 0 {
-                    return EIO
-                } else if errno != EINTR {
-                    return errno
-                }
-            }
-            return 0
-        }
+    /// Returns the reason of an error of Foundation: the text of the system's error, if there is one.
+    static func reason(of error: any Error) -> String {
+        let code = ((error as? CocoaError)?.userInfo["NSUnderlyingError"] as? POSIXError)?.code
+        return code.map { String(cString: strerror($0.rawValue)) } ?? "\(error)"
     }
 
     private static func error(_ problem: String, _ path: String, _ number: Int32) -> RequestError {

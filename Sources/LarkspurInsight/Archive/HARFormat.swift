@@ -1,157 +1,101 @@
 import Larkspur
 
-/// The form of an archive's entries (HAR 1.2).
+/// Builds the entries of a recorder from hops, and hides their secrets.
 struct HARFormat: Sendable {
     let redaction: Redaction
     let bodyLimit: Int
 
-    /// The text of a file without entries is `beginning + end`.
-    static let beginning = """
-        {"log":{"version":"1.2","creator":{"name":"Larkspur","version":"1"},"entries":[
-
-        """
-    static let end = "]}}\n"
-
-    func entry(of hop: HARExchange.Hop, in exchange: HARExchange, error: String?, at now: Date) -> JSON {
+    func entry(of hop: HARExchange.Hop, startedAt start: Date, error: String?) -> HARArchive.Entry {
         let redaction = hop.request.redaction(extending: redaction)
-        let timings = HARTimings(hop.metrics)
-        var start = hop.start
-        // The recorder may have received the hop's first event late, and its last one in time.
-        if let total = hop.metrics?.total { start = min(start, now.addingTimeInterval(-total.inSeconds)) }
-        var members: [(String, JSON)] = [
-            ("startedDateTime", .string(Self.text(of: start))),
-            ("time", Self.number(timings.time)),
-            ("request", request(hop, redaction)),
-            ("response", response(hop, redaction, error)),
-            ("cache", [:]),
-            ("timings", timings.json),
-        ]
-        if let address = hop.metrics?.remoteAddress { members.append(("serverIPAddress", .string(address))) }
-        members += [
-            ("_request", .string("\(exchange.request.id)")),
-            ("_attempt", JSON(exchange.attempt)),
-            ("_hop", JSON(exchange.hopNumber)),
-        ]
-        if let cache = hop.cache { members.append(("_cache", .string("\(cache)"))) }
-        if let error { members.append(("_error", .string(error))) }
-        if let trailers = hop.trailers { members.append(("_trailers", fields(trailers, redaction))) }
-        if !hop.messages.isEmpty { members.append(("_webSocketMessages", .array(hop.messages.map(message)))) }
-        return .object(JSON.Object(members))
+        var entry = HARArchive.Entry(
+            startedAt: start, request: request(hop, redaction), response: response(hop, redaction),
+            timings: HARArchive.Timings(hop.metrics))
+        entry.serverAddress = hop.metrics?.remoteAddress
+        entry.cacheOutcome = hop.cache?.name
+        entry.error = error
+        entry.messages = hop.messages.map { message($0, redaction) }
+        return entry
     }
 
-    private func message(_ message: HARExchange.Message) -> JSON {
-        [
-            "type": .string(message.isSent ? "send" : "receive"),
-            "time": JSON(message.time.timeIntervalSince1970),
-            "_size": JSON(message.size),
-        ]
-    }
+    // MARK: Parts
 
-    // MARK: Request
-
-    private func request(_ hop: HARExchange.Hop, _ redaction: Redaction) -> JSON {
+    private func request(_ hop: HARExchange.Hop, _ redaction: Redaction) -> HARArchive.Request {
         let request = hop.request
-        let url = redaction.url(request.url)
-        var members: [(String, JSON)] = [
-            ("method", .string(request.method.rawValue)),
-            ("url", .string(url)),
-            ("httpVersion", .string(version(hop))),
-            ("cookies", []),
-            ("headers", fields(request.headers, redaction)),
-            ("queryString", query(of: url)),
-            ("headersSize", -1),
-            ("bodySize", request.body.length.map { JSON($0) } ?? -1),
-        ]
-        if request.body.length != 0 {
-            let type = request.headers["Content-Type"]
-            var content = text(
-                hop.sentBody.bytes, isWhole: isWhole(hop.sentBody, request.body.length), type, redaction,
-                isEncoded: Self.isEncoded(request.headers))
-            if case .stream = request.body, hop.sentBody.bytes.isEmpty { content.comment = "the body was not recorded" }
-            var data: [(String, JSON)] = [
-                ("mimeType", .string(self.type(in: request.headers, redaction) ?? "")), ("params", []),
-                ("text", .string(content.text ?? "")),
-            ]
-            if content.isBase64 { data.append(("_encoding", "base64")) }
-            if let comment = content.comment { data.append(("comment", .string(comment))) }
-            members.append(("postData", .object(JSON.Object(data))))
+        var recorded = HARArchive.Request(
+            method: request.method.rawValue, url: redaction.url(request.url),
+            headers: fields(request.headers, redaction))
+        recorded.version = version(hop)
+        recorded.bodySize = request.body.length.map { Int(clamping: $0) }
+        for field in request.headers where field.name.utf8.count == 6 && field.name.lowercased() == "cookie" {
+            recorded.cookies += HARFormFields.cookies(field.value, hidden: hidden(field, redaction))
         }
-        return .object(JSON.Object(members))
+        guard request.body.length != 0 else { return recorded }
+        let type = request.headers["Content-Type"]
+        let isWhole = isWhole(hop.sentBody, request.body.length)
+        var body = body(
+            hop.sentBody.bytes, isWhole: isWhole, type, redaction, isEncoded: Self.isEncoded(request.headers))
+        body.mimeType = self.type(in: request.headers, redaction) ?? ""
+        if let bytes = body.bytes { body.fields = HARFormFields.ofBody(bytes, mimeType: type ?? "") }
+        if case .stream = request.body, hop.sentBody.bytes.isEmpty { body.comment = "the body was not recorded" }
+        recorded.body = body
+        return recorded
     }
-
-    private func query(of url: String) -> JSON {
-        guard let start = url.firstIndex(of: "?") else { return [] }
-        let pairs = url[start...].dropFirst().split(separator: "&")
-        return .array(
-            pairs.map { pair in
-                let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map {
-                    Self.unescaped($0)
-                }
-                return ["name": .string(sides[0]), "value": .string(sides.count > 1 ? sides[1] : "")]
-            })
-    }
-
-    /// Returns the text without percent escapes and plus signs; unchanged if the result is not UTF-8.
-    private static func unescaped(_ text: Substring) -> String {
-        var bytes = Data()
-        var rest = Array(text)[...]
-        while let character = rest.popFirst() {
-            let digits = rest.prefix(2).compactMap { $0.isASCII ? $0.hexDigitValue : nil }
-            switch character {
-            case "%" where digits.count == 2:
-                bytes.append(UInt8(digits[0] << 4 | digits[1]))
-                rest = rest.dropFirst(2)
-            case "+": bytes.append(UInt8(ascii: " "))
-            default: bytes.append(contentsOf: character.utf8)
-            }
-        }
-        return String(data: bytes, encoding: .utf8) ?? String(text)
-    }
-
-    private func fields(_ fields: some Sequence<HTTPHeader>, _ redaction: Redaction) -> JSON {
-        .array(fields.map { ["name": .string($0.name), "value": .string(redaction.value(of: $0))] })
-    }
-
-    // MARK: Response
 
     /// Returns the response. Without a head the status is 0, as in the archives of browsers.
-    private func response(_ hop: HARExchange.Hop, _ redaction: Redaction, _ error: String?) -> JSON {
+    private func response(_ hop: HARExchange.Hop, _ redaction: Redaction) -> HARArchive.Response {
         let headers = hop.head?.headers ?? [:]
-        let location = headers.first { $0.name.lowercased() == "location" }
-        return [
-            "status": JSON(hop.head?.status ?? 0),
-            "statusText": "",
-            "httpVersion": .string(version(hop)),
-            "cookies": [],
-            "headers": fields(headers, redaction),
-            "content": content(hop, redaction),
-            "redirectURL": .string(location.map { redaction.value(of: $0) } ?? ""),
-            "headersSize": -1,
-            "bodySize": hop.head == nil ? -1 : JSON(hop.received),
-        ]
+        var response = HARArchive.Response(
+            status: hop.head?.status ?? 0, statusText: hop.head?.statusText ?? "", headers: fields(headers, redaction),
+            body: body(of: hop, headers, redaction))
+        response.version = version(hop)
+        response.bodySize = hop.head == nil ? nil : hop.received
+        response.trailers = hop.trailers.map { fields($0, redaction) }
+        for (field, shown) in zip(headers, response.headers) {
+            switch field.name.utf8.count {
+            case 8 where response.redirectURL.isEmpty && field.name.lowercased() == "location":
+                response.redirectURL = shown.value
+            case 10 where field.name.lowercased() == "set-cookie":
+                let cookie = HARFormFields.cookie(settingBy: field.value, hidden: hidden(field, redaction))
+                response.cookies.append(cookie)
+            default: break
+            }
+        }
+        return response
     }
 
-    private func content(_ hop: HARExchange.Hop, _ redaction: Redaction) -> JSON {
-        let type = hop.head?["Content-Type"]
-        let mimeType = hop.head.flatMap { self.type(in: $0.headers, redaction) }
+    private func body(of hop: HARExchange.Hop, _ headers: HTTPHeaders, _ redaction: Redaction) -> HARArchive.Body {
         let received = hop.receivedBody
         let isReceived = isWhole(received, UInt64(hop.received))
         let decoded = hop.head?.decoded(received.bytes, of: hop.request, upTo: 4 * bodyLimit)
         let isWhole = isReceived && decoded?.isWhole ?? true
         let bytes = decoded?.bytes ?? received.bytes
-        let isEncoded = hop.head.map { !$0.bodyIsDecoded && Self.isEncoded($0.headers) } ?? false
-        var content = text(
-            bytes, isWhole: isWhole, type, redaction, isEncoded: isEncoded && bytes == received.bytes)
-        if decoded == nil, hop.head != nil, !received.bytes.isEmpty {
-            content.comment = "the body could not be decoded"
-        }
-        let size = isWhole ? decoded?.bytes.count ?? hop.received : max(hop.received, decoded?.bytes.count ?? 0)
-        var members: [(String, JSON)] = [("size", JSON(size)), ("mimeType", .string(mimeType ?? "x-unknown"))]
-        if isWhole, size != hop.received { members.append(("compression", JSON(size - hop.received))) }
-        if let text = content.text { members.append(("text", .string(text))) }
-        if content.isBase64 { members.append(("encoding", "base64")) }
-        if let comment = content.comment { members.append(("comment", .string(comment))) }
-        return .object(JSON.Object(members))
+        let isEncoded = hop.head.map { !$0.bodyIsDecoded && Self.isEncoded(headers) } ?? false
+        var body = body(
+            bytes, isWhole: isWhole, headers["Content-Type"], redaction,
+            isEncoded: isEncoded && bytes == received.bytes)
+        if decoded == nil, hop.head != nil, !received.bytes.isEmpty { body.comment = "the body could not be decoded" }
+        body.mimeType = type(in: headers, redaction) ?? ""
+        body.size = isWhole ? decoded?.bytes.count ?? hop.received : max(hop.received, decoded?.bytes.count ?? 0)
+        return body
+    }
+
+    private func message(_ message: HARExchange.Message, _ redaction: Redaction) -> HARArchive.Message {
+        let isWhole = message.bytes?.count == message.size
+        let type = message.isText ? nil : "application/octet-stream"
+        let content = message.bytes.map { body($0, isWhole: isWhole, type, redaction, isEncoded: false) }
+        let isEmpty = message.size == 0
+        return HARArchive.Message(
+            isSent: message.isSent, isText: message.isText, time: message.time,
+            bytes: content?.bytes ?? (isEmpty ? Data() : nil), size: message.size)
+    }
+
+    private func fields(_ fields: some Sequence<HTTPHeader>, _ redaction: Redaction) -> HTTPHeaders {
+        HTTPHeaders(fields.map { HTTPHeader(name: $0.name, value: redaction.value(of: $0)) })
+    }
+
+    /// Returns the text that takes the place of a cookie's value; nil if the values of the field are shown.
+    private func hidden(_ field: HTTPHeader, _ redaction: Redaction) -> String? {
+        redaction.value(of: field) == field.value ? nil : Redaction.replacement
     }
 
     // MARK: Bodies
@@ -160,56 +104,73 @@ struct HARFormat: Sendable {
         !body.hasGap && length.map { UInt64(body.bytes.count) >= $0 } ?? (body.bytes.count < bodyLimit)
     }
 
-    private struct Text {
-        var text: String?
-        var isBase64 = false
-        var comment: String?
-    }
-
     private static func isEncoded(_ headers: HTTPHeaders) -> Bool {
         headers.values(for: "Content-Encoding").contains { $0.lowercased() != "identity" }
     }
 
     private func type(in headers: HTTPHeaders, _ redaction: Redaction) -> String? {
-        headers.first { $0.name.lowercased() == "content-type" }.map { redaction.value(of: $0) }
+        headers.first { $0.name.utf8.count == 12 && $0.name.lowercased() == "content-type" }
+            .map { redaction.value(of: $0) }
+    }
+
+    /// Returns the redacted bytes of a body, or the reason why they are left out.
+    private func body(
+        _ bytes: Data, isWhole: Bool, _ type: String?, _ redaction: Redaction, isEncoded: Bool
+    ) -> HARArchive.Body {
+        var body = HARArchive.Body()
+        body.comment = isWhole ? nil : "the recorded body is not complete"
+        guard !bytes.isEmpty else { return body }
+        if redaction != .none, let reason = reasonToOmit(bytes, isWhole: isWhole, type, isEncoded: isEncoded) {
+            body.comment = reason
+            return body
+        }
+        let shown = redaction.body(bytes, type: type)
+        if let text = Self.wholeCharacters(of: shown, isCut: !isWhole) {
+            body.bytes = text
+            return body
+        }
+        // Text that is not UTF-8 cannot be redacted reliably.
+        let kind = type?.lowercased() ?? "text/"
+        if redaction != .none, ["json", "xml", "text/", "form"].contains(where: kind.contains) {
+            body.comment = "the body is text that is not UTF-8, and was left out"
+        } else {
+            body.bytes = shown
+        }
+        return body
     }
 
     /// Returns the reason to leave out a body that cannot be redacted reliably; nil if there is none.
     private func reasonToOmit(_ bytes: Data, isWhole: Bool, _ type: String?, isEncoded: Bool) -> String? {
         if isEncoded { return "the body is encoded, and was left out" }
-        let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
-        let isJSON =
-            type?.lowercased().contains("json") ?? false || first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
-        if isJSON, !isWhole || (try? JSON(data: bytes)) == nil {
+        let first = bytes.withUnsafeBytes { $0.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D } }
+        let isJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || type.map(Self.namesJSON) ?? false
+        if isJSON, !isWhole || (try? JSON.Document(data: bytes)) == nil {
             return "the body is JSON that is not complete or not valid, and was left out"
         }
         return nil
     }
 
-    /// Returns the redacted text of a body, or its bytes in base64 if they are not UTF-8.
-    private func text(
-        _ bytes: Data, isWhole: Bool, _ type: String?, _ redaction: Redaction, isEncoded: Bool
-    ) -> Text {
-        let comment = isWhole ? nil : "the recorded body is not complete"
-        guard !bytes.isEmpty else { return Text(comment: comment) }
-        if redaction != .none, let reason = reasonToOmit(bytes, isWhole: isWhole, type, isEncoded: isEncoded) {
-            return Text(comment: reason)
+    /// Returns whether a media type contains `json`, in any case.
+    private static func namesJSON(_ type: String) -> Bool {
+        var found = 0
+        let word: StaticString = "json"
+        return word.withUTF8Buffer { word in
+            for byte in type.utf8 {
+                // The letters of the word differ, so a text that does not fit can begin the word at most.
+                found = byte | 0x20 == word[found] ? found + 1 : byte | 0x20 == word[0] ? 1 : 0
+                if found == word.count { return true }
+            }
+            return false
         }
-        let shown = redaction.body(bytes, type: type)
-        if let text = Self.text(shown, isCut: !isWhole) { return Text(text: text, comment: comment) }
-        // Text that is not UTF-8 cannot be redacted reliably.
-        let kind = type?.lowercased() ?? "text/"
-        if redaction != .none, ["json", "xml", "text/", "form"].contains(where: kind.contains) {
-            return Text(comment: "the body is text that is not UTF-8, and was left out")
-        }
-        return Text(text: shown.base64EncodedString(), isBase64: true, comment: comment)
     }
 
-    /// Returns the bytes as text; nil if they are not UTF-8. A cut text may end within a character.
-    private static func text(_ bytes: Data, isCut: Bool) -> String? {
-        if bytes.contains(0) { return nil }
+    /// Returns the bytes if they are UTF-8, otherwise nil. A cut text may end within a character, which is left out.
+    private static func wholeCharacters(of bytes: Data, isCut: Bool) -> Data? {
+        if bytes.withUnsafeBytes({ $0.contains(0) }) { return nil }
+        if bytes.withUnsafeBytes({ $0.allSatisfy { $0 < 0x80 } }) { return bytes }
         for left in 0...(isCut ? min(3, bytes.count) : 0) {
-            if let text = String(data: bytes.dropLast(left), encoding: .utf8) { return text }
+            let part = bytes.dropLast(left)
+            if String(data: part, encoding: .utf8) != nil { return part }
         }
         return nil
     }
@@ -224,54 +185,27 @@ struct HARFormat: Sendable {
         case nil: hop.head?.version ?? ""
         }
     }
-
-    static func text(of date: Date) -> String {
-        Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(date)
-    }
-
-    static func number(_ value: Double) -> JSON { JSON((value * 1_000).rounded() / 1_000) }
 }
 
-/// The phases of a hop in milliseconds.
-struct HARTimings {
-    private(set) var json: JSON
-    /// The sum of the phases.
-    private(set) var time = 0.0
-
+extension HARArchive.Timings {
+    /// The phases of a hop.
     init(_ metrics: TransportMetrics?) {
+        self.init()
         var last = Duration.zero
-        var sum = 0.0
         /// Returns the time since the last known moment; nil if this moment is not known.
-        func phase(to end: Duration?) -> Double? {
+        func phase(to end: Duration?) -> Duration? {
             guard let end else { return nil }
             defer { last = max(last, end) }
-            let length = max(0, (end - last).inSeconds * 1_000)
-            sum += length
-            return length
+            return max(.zero, end - last)
         }
-        let blocked = metrics?.queued.map { max(0, $0.inSeconds * 1_000) }
-        sum += blocked ?? 0
-        let lookup = phase(to: metrics?.nameLookup)
+        blocked = metrics?.queued.map { max(.zero, $0) }
+        dns = phase(to: metrics?.nameLookup)
         let connection = phase(to: metrics?.connected)
-        let tls = phase(to: metrics?.secured)
-        let connect = connection == nil && tls == nil ? nil : (connection ?? 0) + (tls ?? 0)
-        let send = phase(to: metrics?.requestSent) ?? 0
-        var wait = phase(to: metrics?.firstByte) ?? 0
-        var receive = phase(to: metrics?.total) ?? 0
-        if metrics?.firstByte == nil { (wait, receive) = (wait + receive, 0) }
-        json = [
-            "blocked": HARFormat.number(blocked ?? -1),
-            "dns": HARFormat.number(lookup ?? -1),
-            "connect": HARFormat.number(connect ?? -1),
-            "ssl": HARFormat.number(tls ?? -1),
-            "send": HARFormat.number(send),
-            "wait": HARFormat.number(wait),
-            "receive": HARFormat.number(receive),
-        ]
-        time = sum
+        tls = phase(to: metrics?.secured)
+        connect = connection == nil && tls == nil ? nil : (connection ?? .zero) + (tls ?? .zero)
+        send = phase(to: metrics?.requestSent) ?? .zero
+        let first = phase(to: metrics?.firstByte)
+        let rest = phase(to: metrics?.total) ?? .zero
+        (wait, receive) = first.map { ($0, rest) } ?? (rest, .zero)
     }
-}
-
-extension Duration {
-    fileprivate var inSeconds: Double { self / .seconds(1) }
 }

@@ -1,4 +1,5 @@
 import Larkspur
+internal import LarkspurAnnex
 
 /// A recorder that writes the requests of sessions to a file in the HTTP Archive format (HAR 1.2), which the developer
 /// tools of browsers open.
@@ -10,7 +11,7 @@ import Larkspur
 ///
 /// Each hop is an entry: a redirect and each attempt have entries of their own. The fields `_request`, `_attempt` and
 /// `_hop` link them. Further fields of ours are `_cache` (the outcome of the session's cache), `_error`, `_trailers`
-/// and `_webSocketMessages`, which has the sizes and times of messages but not their content.
+/// and, as in Chrome's archives, `_webSocketMessages`. ``HARArchive`` reads the file.
 ///
 /// An entry is written when its hop has ended. From then on the file is valid JSON with this entry, also after a crash
 /// of the process. The file is accessible by its owner only. An existing file is replaced; a symbolic link is refused.
@@ -18,30 +19,14 @@ import Larkspur
 /// URLs, fields and bodies are redacted as in logs. The recorder misses no request: requests wait if the disk is slow
 /// (`EventMonitor.delaysRequests`). An error of the disk ends the recording, and does not disturb requests.
 public final class HARRecorder: EventMonitor {
-    private struct State {
-        var exchanges: [ObjectIdentifier: HARExchange] = [:]
-        var isFinished = false
-        var dropped = 0
-        /// The callers of `finish()`, with the requests whose last events they wait for.
-        var waiters: [(requests: Set<ObjectIdentifier>, continuation: CheckedContinuation<Void, Never>)] = []
-
-        /// Removes a request, and returns the callers that have no other request to wait for.
-        mutating func remove(_ request: ObjectIdentifier) -> [CheckedContinuation<Void, Never>] {
-            exchanges[request] = nil
-            guard !waiters.isEmpty else { return [] }
-            for index in waiters.indices { waiters[index].requests.remove(request) }
-            defer { waiters.removeAll { $0.requests.isEmpty } }
-            return waiters.filter(\.requests.isEmpty).map(\.continuation)
-        }
-    }
-
     public let delaysRequests = true
     public let bodyLimit: Int
     /// The largest limit for which the limit of decoded bytes, four times as many, is still a number.
-    private static let largestLimit = Int.max / 4
+    static let largestLimit = Int.max / 4
     private let format: HARFormat
     private let file: HARFile
-    private let state = Guarded(State())
+    private let collector: HARCollector
+    private let dropped = Guarded(0)
 
     /// Creates a recorder, and the file. If the file cannot be created, ``finish()`` throws the error.
     ///
@@ -54,11 +39,12 @@ public final class HARRecorder: EventMonitor {
         self.bodyLimit = min(max(0, bodyLimit), Self.largestLimit)
         format = HARFormat(redaction: redaction, bodyLimit: self.bodyLimit)
         self.file = HARFile(file)
+        collector = HARCollector(bodyLimit: self.bodyLimit)
     }
 
     /// The number of events that were dropped because the disk was too slow: parts of bodies, events of WebSockets, and
     /// `suspend`, `resume` and `ignoreOption`. Entries are never dropped.
-    public var droppedEvents: Int { state.withLock { $0.dropped } }
+    public var droppedEvents: Int { dropped.withLock { $0 } }
 
     /// Ends the recording: waits for the entries of all requests that have finished, writes an entry with an `_error`
     /// for each hop in flight, and closes the file. Later requests are not recorded.
@@ -67,54 +53,20 @@ public final class HARRecorder: EventMonitor {
     ///   error.
     public func finish() async throws(RequestError) {
         await receiveAllEvents()
-        await finishOfEndedRequests()
-        let open = state.withLock { state -> [HARExchange] in
-            state.isFinished = true
-            defer { state.exchanges = [:] }
-            return Array(state.exchanges.values)
-        }
+        await collector.waitForFinishedRequests()
+        let open = collector.close()
         // The entry of a hop that has just ended may still be on its way to the file.
         await receiveAllEvents()
         let reason = "the recording has ended before the hop"
-        try await file.close(adding: open.compactMap { $0.entry(endingWith: reason, format) })
+        try await file.close(adding: open.map { $0.entry(endingWith: reason, format) })
     }
 
-    /// Waits for the last events of requests that have finished. The thread that delivers them may be late.
-    private func finishOfEndedRequests() async {
-        let requests = state.withLock { $0.exchanges.values.map(\.request) }
-        let ended = Set(requests.filter { $0.status == .finished }.map { ObjectIdentifier($0) })
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                let open = ended.intersection(state.exchanges.keys)
-                if !open.isEmpty { state.waiters.append((open, continuation)) }
-                return open.isEmpty
-            }
-            if isOver { continuation.resume() }
-        }
-    }
-
-    public func didDrop(_ events: Int) { state.withLock { $0.dropped += events } }
+    public func didDrop(_ events: Int) { dropped.withLock { $0 += events } }
 
     public func request(_ request: any Request, did event: RequestEvent) {
-        let key = ObjectIdentifier(request)
-        let (ended, waiters) = state.withLock { state -> (HARExchange?, [CheckedContinuation<Void, Never>]) in
-            guard !state.isFinished else { return (nil, []) }
-            switch event {
-            case .finish: return (nil, state.remove(key))
-            case .endHop:
-                let ended = state.exchanges[key]
-                state.exchanges[key]?.receive(event)
-                return (ended, [])
-            case .start, .create, .beginHop:
-                state.exchanges[key, default: HARExchange(request)].receive(event)
-            default:
-                state.exchanges[key]?.receive(event)
-            }
-            return (nil, [])
-        }
+        let ended = collector.receive(event, of: request)
         if case .endHop(let error) = event, let entry = ended?.entry(endingWith: error?.description, format) {
             file.append(entry)
         }
-        for waiter in waiters { waiter.resume() }
     }
 }

@@ -1,4 +1,5 @@
 import Larkspur
+internal import LarkspurAnnex
 
 /// The counts of a ``PrometheusMonitor``, and the requests in flight that they depend on.
 struct MetricsState: Sendable {
@@ -12,12 +13,21 @@ struct MetricsState: Sendable {
         var status: UInt8 = 0
         /// The position in the values of the family's last label.
         var outcome: UInt8 = 0
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(UInt64(host) << 32 | UInt64(method) << 16 | UInt64(status) << 8 | UInt64(outcome))
+        }
     }
 
     struct Histogram: Sendable {
         /// The number of values in each bucket, not cumulative. The last bucket has no bound.
         var counts: [UInt64]
         var sum = 0.0
+
+        mutating func add(_ seconds: Double, to bucket: Int) {
+            counts[bucket] &+= 1
+            sum += seconds
+        }
     }
 
     /// A request between its start and its finish.
@@ -31,6 +41,11 @@ struct MetricsState: Sendable {
         var url: RequestURL?
         /// Whether the response of the current hop comes from the cache, so that nothing was measured.
         var isStored = false
+
+        mutating func beginHop(method: UInt8) {
+            hop.method = method
+            (hop.status, labels.status, isStored) = (0, 0, false)
+        }
     }
 
     static let methods = ["other"] + KnownMethods.names
@@ -54,65 +69,73 @@ struct MetricsState: Sendable {
 
     // MARK: Events
 
+    // Each event looks its request up once, and changes it in place.
+
     mutating func start(_ id: ObjectIdentifier, at time: Duration) { live[id] = Live(start: time) }
 
     mutating func create(_ id: ObjectIdentifier, _ created: OutgoingRequest, _ host: String) {
-        guard var request = live[id] else { return }
-        request.hop = Labels(host: number(of: host), method: Self.number(of: created.method))
-        request.url = created.url
-        if !request.isCreated { (request.labels, request.isCreated) = (request.hop, true) }
-        live[id] = request
-        count(id, .attempts)
+        guard let position = live.index(forKey: id) else { return }
+        let labels = Labels(host: number(of: host), method: Self.number(of: created.method))
+        live.values[position].hop = labels
+        live.values[position].url = created.url
+        if !live.values[position].isCreated {
+            live.values[position].labels = labels
+            live.values[position].isCreated = true
+        }
+        add(1, to: .attempts, labels)
     }
 
     mutating func failCreation(_ id: ObjectIdentifier) {
-        live[id]?.labels.status = 0
-        count(id, .attempts)
+        guard let position = live.index(forKey: id) else { return }
+        live.values[position].labels.status = 0
+        count(live.values[position].hop, .attempts)
     }
 
     /// Begins a hop. Returns whether its host is known, because the URL has not changed, or because the request is not
     /// counted.
     mutating func beginHop(_ id: ObjectIdentifier, _ sent: OutgoingRequest) -> Bool {
-        guard var request = live[id] else { return true }
-        request.hop.method = Self.number(of: sent.method)
-        (request.hop.status, request.labels.status, request.isStored) = (0, 0, false)
-        live[id] = request
-        return request.url == sent.url
+        guard let position = live.index(forKey: id) else { return true }
+        live.values[position].beginHop(method: Self.number(of: sent.method))
+        return live.values[position].url == sent.url
     }
 
     mutating func aim(_ id: ObjectIdentifier, at url: RequestURL, _ host: String) {
-        guard live[id] != nil else { return }
-        let number = number(of: host)
-        live[id]?.hop.host = number
-        live[id]?.url = url
+        guard let position = live.index(forKey: id) else { return }
+        live.values[position].hop.host = number(of: host)
+        live.values[position].url = url
     }
 
     mutating func receive(_ id: ObjectIdentifier, status: Int) {
+        guard let position = live.index(forKey: id) else { return }
         let digit = (100..<600).contains(status) ? UInt8(status / 100) : 0
-        live[id]?.hop.status = digit
-        live[id]?.labels.status = digit
+        live.values[position].hop.status = digit
+        live.values[position].labels.status = digit
     }
 
     /// Counts an event of the current hop, with its host and method.
     mutating func count(_ id: ObjectIdentifier, _ family: MetricFamily.Counter) {
-        guard let hop = live[id]?.hop else { return }
+        guard let position = live.index(forKey: id) else { return }
+        count(live.values[position].hop, family)
+    }
+
+    private mutating func count(_ hop: Labels, _ family: MetricFamily.Counter) {
         add(1, to: family, Labels(host: hop.host, method: hop.method))
     }
 
     mutating func count(_ id: ObjectIdentifier, _ outcome: CacheOutcome) {
-        guard let hop = live[id]?.hop else { return }
-        live[id]?.isStored = ["hit", "stale"].contains(outcome.name)
+        guard let position = live.index(forKey: id) else { return }
+        live.values[position].isStored = ["hit", "stale"].contains(outcome.name)
         let number = MetricFamily.cacheOutcomes.firstIndex(of: outcome.name) ?? 0
-        add(1, to: .cacheOutcomes, Labels(host: hop.host, outcome: UInt8(number)))
+        add(1, to: .cacheOutcomes, Labels(host: live.values[position].hop.host, outcome: UInt8(number)))
     }
 
     mutating func measure(_ id: ObjectIdentifier, _ metrics: TransportMetrics) {
-        guard let request = live[id], !request.isStored, case let hop = request.hop else { return }
-        let labels = Labels(host: hop.host)
+        guard let position = live.index(forKey: id), !live.values[position].isStored else { return }
+        let labels = Labels(host: live.values[position].hop.host)
         if metrics.requestBodyBytes > 0 { add(metrics.requestBodyBytes, to: .requestBytes, labels) }
         if metrics.responseBodyBytes > 0 { add(metrics.responseBodyBytes, to: .responseBytes, labels) }
         if let isReused = metrics.connectionWasReused {
-            add(1, to: .connections, Labels(host: hop.host, outcome: isReused ? 1 : 0))
+            add(1, to: .connections, Labels(host: labels.host, outcome: isReused ? 1 : 0))
         }
         record(metrics.queued, in: .queued, labels)
         record(metrics.nameLookup, in: .nameLookup, labels)
@@ -123,7 +146,8 @@ struct MetricsState: Sendable {
     }
 
     mutating func endHop(_ id: ObjectIdentifier, _ error: TransportError?) {
-        guard var labels = live[id]?.hop else { return }
+        guard let position = live.index(forKey: id) else { return }
+        var labels = live.values[position].hop
         labels.outcome = MetricFamily.outcome(of: error.map { RequestOutcome($0) } ?? .success)
         add(1, to: .hops, labels)
     }
@@ -149,13 +173,13 @@ struct MetricsState: Sendable {
         guard let time else { return }
         let seconds = max(0, (time - (start ?? .zero)) / .seconds(1))
         let bucket = buckets.firstIndex { seconds <= $0 } ?? buckets.count
-        let empty = Histogram(counts: [])
-        func change(_ histogram: inout Histogram) {
-            if histogram.counts.isEmpty { histogram.counts = Array(repeating: 0, count: buckets.count + 1) }
-            histogram.counts[bucket] &+= 1
-            histogram.sum += seconds
+        guard let position = histograms[family.rawValue].index(forKey: labels) else {
+            var histogram = Histogram(counts: Array(repeating: 0, count: buckets.count + 1))
+            histogram.add(seconds, to: bucket)
+            histograms[family.rawValue][labels] = histogram
+            return
         }
-        change(&histograms[family.rawValue][labels, default: empty])
+        histograms[family.rawValue].values[position].add(seconds, to: bucket)
     }
 
     private mutating func number(of host: String) -> UInt32 {

@@ -1,4 +1,5 @@
 import Larkspur
+internal import LarkspurAnnex
 
 /// A monitor that counts and measures the requests of its sessions, in the text format of Prometheus.
 ///

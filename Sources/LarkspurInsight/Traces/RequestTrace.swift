@@ -1,4 +1,5 @@
 import Larkspur
+internal import LarkspurAnnex
 
 /// The spans of one request.
 ///

@@ -6,8 +6,8 @@
 /// The variable by which Swift Testing is told how many tests run at once, from Swift 6.3 on.
 #define TEST_WIDTH_VARIABLE "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"
 
-/// Returns the number of rounds of a test with random input: `nightly` if the environment variable LARKSPUR_NIGHTLY is set,
-/// else `usual`. Fuzzers check the same rules for longer, so a usual run is short.
+/// Returns the number of rounds of a test with random input: `usual`, or if the environment variable LARKSPUR_NIGHTLY is a
+/// number, `nightly` divided by it, if that is more. Fuzzers check the same rules for longer, so a usual run is short.
 long test_rounds(long usual, long nightly);
 
 /// Fills the buffer with bytes that depend on their position. In C, because an unoptimised Swift build needs much longer.

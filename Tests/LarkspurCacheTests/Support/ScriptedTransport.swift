@@ -67,7 +67,9 @@ final class ScriptedTask: TransportTask {
         deliver(.admission(isWaiting ? .waits : .admitted(after: .seconds(1))))
     }
 
+    /// Delivers the head of a chunked response.
     func head(_ status: Int = 200, _ fields: [(String, String)] = []) {
+        let fields = fields + [("Transfer-Encoding", "chunked")]
         box.withLock { $0.hasHead = true }
         deliver(.head(ResponseHead(status: status, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })))
     }

@@ -101,4 +101,56 @@ struct BackgroundUploadTests {
         #expect(runs.log.requests.last?.body.length == (isCreated ? 70_000 : 100_000))
         #expect(runs.log.requests.first?["Upload-Metadata"] == "name ZmlsbQ==")
     }
+
+    @Test("The upload that replaces a lost one is continued by the next run")
+    func replaced() async throws {
+        let answer: @Sendable (TransportRequest, Int) -> StubAnswer = { request, number in
+            var fields: HTTPHeaders = ["Tus-Resumable": "1.0.0"]
+            switch request.method {
+            case "POST":
+                fields["Location"] = number == 1 ? "/up/1" : "/up/2"
+                return .response(201, headers: fields)
+            case "HEAD":
+                if number == 3 { return .response(404) }
+                fields["Upload-Offset"] = "30000"
+                fields["Upload-Length"] = "100000"
+                return .response(200, headers: fields)
+            default:
+                if number < 7 { return .stalled }
+                fields["Upload-Offset"] = "100000"
+                return .response(204, headers: fields)
+            }
+        }
+        let text = { try? runs.text }
+        let first = try runs.begin(answering: answer)
+        try await first.upload(file: file, to: url, resumable: .tus)
+        await poll { text()?.contains("up\\/1") == true && runs.log.count == 2 }
+        await first.close()
+        let second = try runs.begin(answering: answer)
+        let again = await second.allRestored
+        await poll { text()?.contains("up\\/2") == true && runs.log.count == 5 }
+        await second.close()
+        #expect(again.count == 1)
+        let third = try runs.begin(answering: answer)
+        let restored = try #require(await third.allRestored.first)
+        #expect(try await restored.value.head.status == 204)
+        #expect(runs.log.requests.map(\.method) == ["POST", "PATCH", "HEAD", "POST", "PATCH", "HEAD", "PATCH"])
+        #expect(runs.log.requests.last?.url.path == "/up/2")
+    }
+
+    @Test("A resumable upload that gets another URL repeats its progress, so that a reader can store the URL")
+    func otherURL() async throws {
+        let upload = await runs.log.session().resumableUpload(file, to: url, using: .tus)
+        let version = try ResumableFile(file, expecting: nil).version
+        var record = ResumableUploadRecord(
+            method: .tus, uploadURL: "https://h/up/1", length: 100_000, modification: version.modification, offset: 0)
+        upload.keep(record)
+        upload.feed.advance(to: 7, of: 10)
+        var values = upload.feed.observe().makeAsyncIterator()
+        #expect(await values.next()?.completed == 7)
+        record.uploadURL = "https://h/up/2"
+        upload.keep(record)
+        upload.cancel()
+        #expect(await values.next()?.completed == 7)
+    }
 }

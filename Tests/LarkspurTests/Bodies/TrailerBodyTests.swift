@@ -125,6 +125,39 @@ struct TrailerBodyTests {
         #expect(!log.requests[0].fields.contains { $0.name == "Content-Encoding" })
     }
 
+    private static let digestOf123 = "sha-256=:A5BYxvLAy0ksUzsKTRTvd8wPeKvMztUofYShogEc+4E=:"
+
+    @Test("Trailers of trailers are all sent, those of the inner body first, and all are announced", arguments: 0..<4)
+    func stacked(order: Int) async throws {
+        func sum(_ body: TransportBody) -> TransportBody { body.trailers("X-Sum") { ["X-Sum": "6"] } }
+        let inner = TransportBody.sequence { Self.pieces() }
+        let (body, names): (TransportBody, [String]) =
+            switch order {
+            case 0: (sum(inner.contentDigest()), ["Content-Digest", "X-Sum"])
+            case 1: (sum(inner).contentDigest(), ["X-Sum", "Content-Digest"])
+            case 2:
+                (
+                    sum(inner.contentDigest()).trailers("x-sum", "X-Count") { ["X-Count": "3"] },
+                    ["Content-Digest", "X-Sum", "X-Count"]
+                )
+            default: (sum(inner.contentDigest().throttled(pause: .zero)), ["Content-Digest", "X-Sum"])
+            }
+        let values = ["Content-Digest": Self.digestOf123, "X-Sum": "6", "X-Count": "3"]
+        #expect(body.trailerNames == names)
+        for _ in 0..<2 {
+            let (bytes, trailers) = try await Self.pull(body)
+            #expect(bytes == [1, 2, 3])
+            #expect(trailers.map(\.name) == names)
+            for trailer in trailers { #expect(trailer.value == values[trailer.name]) }
+        }
+        let server = try MockServer { _ in .text("ok") }
+        #expect(try await Session().upload(.body(body), to: server.url).serializingString().value == "ok")
+        let request = try #require(server.requests.first)
+        #expect(request.headers["Trailer"] == names.joined(separator: ", "))
+        for name in names { #expect(request.trailers[name] == values[name]) }
+        await server.stop()
+    }
+
     @Test("contentDigest sends the hash of the bytes, which the validator of the response accepts")
     func digest() async throws {
         let server = try MockServer { request in

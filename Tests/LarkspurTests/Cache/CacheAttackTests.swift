@@ -78,7 +78,9 @@ struct CacheAttackTests {
             let stage = CacheStage { request, _ in
                 request.method == "HEAD"
                     ? .response(200, headers: ["Cache-Control": control])
-                    : .response(stored, headers: ["Cache-Control": "max-age=60"], chunks: [Data("old".utf8)])
+                    : .response(
+                        stored, headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"],
+                        chunks: [Data("old".utf8)])
             }
             _ = await stage.get()
             stage.wait(60)

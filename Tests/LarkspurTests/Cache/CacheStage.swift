@@ -40,6 +40,7 @@ extension StubAnswer {
     static func fresh(_ text: String, _ fields: HTTPHeaders = [:]) -> StubAnswer {
         var headers = fields
         if headers["Cache-Control"] == nil { headers.add(name: "Cache-Control", value: "max-age=60") }
+        if headers["Content-Length"] == nil { headers.add(name: "Transfer-Encoding", value: "chunked") }
         return .response(headers: headers, chunks: [Data(text.utf8)])
     }
 }

@@ -101,7 +101,8 @@ struct CacheTests {
         _ = await hops.next()
         transport.answer(200, body: "done")
         _ = await put.value
-        transport.answer(200, headers: ["Cache-Control": "max-age=60"], body: "old")
+        transport.answer(
+            200, headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"], body: "old")
         #expect(await slow.value.value == "old")
         #expect(cache.statistics.entryCount == 0)
     }
@@ -221,7 +222,9 @@ struct CacheTests {
     func retries() async {
         let stage = CacheStage(interceptor: RetryPolicy(limit: 1, statuses: [404], backoff: .init(scale: .zero))) {
             _, number in
-            StubAnswer.response(404, headers: ["Cache-Control": "max-age=60"], chunks: [Data("\(number)".utf8)])
+            StubAnswer.response(
+                404, headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"],
+                chunks: [Data("\(number)".utf8)])
         }
         _ = await stage.session.request("http://h/").serializingString().response
         #expect(stage.log.count == 1)
@@ -235,7 +238,8 @@ struct CacheTests {
     func redirects() async {
         let stage = CacheStage { request, number in
             request.url.target == "/old"
-                ? .response(301, headers: ["Location": "/new", "Cache-Control": "max-age=60"]) : .fresh("new")
+                ? .response(301, headers: ["Location": "/new", "Cache-Control": "max-age=60", "Content-Length": "0"])
+                : .fresh("new")
         }
         _ = await stage.get("http://h/old")
         let again = await stage.get("http://h/old")
@@ -301,7 +305,7 @@ struct CacheTests {
     func streams() async throws {
         let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 11) })
         let stage = CacheStage { _, _ in
-            .response(headers: ["Cache-Control": "max-age=60"], chunks: [bytes])
+            .response(headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"], chunks: [bytes])
         }
         for expected in [CacheOutcome.miss, .hit(age: .zero)] {
             let stream = await stage.session.streamRequest("http://h/")

@@ -35,7 +35,7 @@ struct DiskCacheTests {
         let body = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 11) })
         for expected in [CacheOutcome.miss, .hit(age: .zero)] {
             let (session, cache) = session { _, _ in
-                .response(headers: ["Cache-Control": "max-age=600"], chunks: [body])
+                .response(headers: ["Cache-Control": "max-age=600", "Transfer-Encoding": "chunked"], chunks: [body])
             }
             let response = await get(session, ["Authorization": "Bearer hunter2"])
             #expect(response.value == body)
@@ -59,7 +59,9 @@ struct DiskCacheTests {
         let body = Data(repeating: 7, count: 200_000)
         let retrier = Interceptor(retry: { request, _, _ in request.retryCount < 1 ? .retry : .doNotRetry })
         let (session, _) = session(interceptor: retrier) { _, number in
-            .response(headers: ["Cache-Control": "max-age=600", "Number": "\(number)"], chunks: [body])
+            .response(
+                headers: ["Cache-Control": "max-age=600", "Transfer-Encoding": "chunked", "Number": "\(number)"],
+                chunks: [body])
         }
         #expect(await get(session).cache == .miss)
         #expect(await get(session).value == body)

@@ -10,7 +10,7 @@ struct SharedMissTests {
         let body = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
         let server = try MockServer { _ in
             await gate.pass()
-            return .response(headers: ["Cache-Control": "max-age=60"], chunks: [body])
+            return .response(headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"], chunks: [body])
         }
         let session = Session(configuration: SessionConfiguration { $0.cache = .inMemory() })
         var requests: [DataTask<Data>] = []

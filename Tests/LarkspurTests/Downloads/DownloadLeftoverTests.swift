@@ -124,6 +124,9 @@ struct DownloadLeftoverTests {
             return target
         }
         if replacing { try Data("old".utf8).write(to: target) }
+        // An earlier download to this file has broken off.
+        try Data("old".utf8).write(to: folder.appendingPathComponent(".a.larkspur"))
+        try Data("{}".utf8).write(to: folder.appendingPathComponent(".a.larkspur.json"))
         let served = ServedFile()
         let request = await Session(transport: StubTransport { served.answer(to: $0) })
             .download("http://h/", to: destination, options: replacing ? [.removePreviousFile] : [])

@@ -23,7 +23,7 @@ struct FileLockTests {
     private func descriptors(of path: String) throws -> [Int32] {
         var expected = stat()
         try #require(stat(path, &expected) == 0)
-        return (Int32(0)..<4_096).filter { descriptor in
+        return (Int32(0)..<getdtablesize()).filter { descriptor in
             var status = stat()
             return fstat(descriptor, &status) == 0 && status.st_ino == expected.st_ino
                 && status.st_dev == expected.st_dev

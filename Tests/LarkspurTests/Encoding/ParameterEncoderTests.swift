@@ -38,6 +38,19 @@ struct ParameterEncoderTests {
         #expect(sent.url.text == "http://h/p")
     }
 
+    @Test("Members of JSON parameters keep the order of the type")
+    func jsonOrder() async throws {
+        struct Many: Codable { var h = 1, g = 2, f = 3, e = 4, d = 5, c = 6, b = 7, a = 8 }
+        let text = #"{"h":1,"g":2,"f":3,"e":4,"d":5,"c":6,"b":7,"a":8}"#
+        for encoder in [.json, JSONParameterEncoder(), .default] {
+            #expect(try await encoded(Many(), by: encoder).text == text)
+        }
+        let session = log.session()
+        let request = await session.request("http://h/", method: .post, body: .json(Many()))
+        _ = try await request.serializingData().value
+        #expect(log.requests.last?.text == text)
+    }
+
     @Test("The caller can choose the JSON encoder")
     func jsonEncoder() async throws {
         let encoder = JSONEncoder()

@@ -109,11 +109,14 @@ struct AdmissionTests {
         cancelled.withLock { $0 = nil }
     }
 
+    /// Waits until the attempt's time stands still, which is after the admission was asked.
+    private func timeStands() async { await recorder.wait { $0.contains { $0.name == "awaitAdmission" } } }
+
     @Test("The wait does not count for the timeout of the attempt, but for the total one")
     func attemptTimeout() async throws {
         let request = await session().request("http://h/").timeout(.attempt(.seconds(5)))
         let task = request.serializingString()
-        await admission.arrivals.reached(1)
+        await timeStands()
         clock.advance(by: .seconds(60))
         try #require(admission.take()).admit()
         #expect(await task.response.value == "ok")
@@ -134,9 +137,10 @@ struct AdmissionTests {
             configuration: SessionConfiguration {
                 $0.clock = clock
                 $0.admissions = [admission]
+                $0.eventMonitors = [recorder]
             }, transport: stub)
         let task = await session.request("http://h/").timeout(.attempt(.seconds(5))).serializingString()
-        await admission.arrivals.reached(1)
+        await timeStands()
         clock.advance(by: .seconds(60))
         try #require(admission.take()).admit()
         await clock.waitForSleepers()

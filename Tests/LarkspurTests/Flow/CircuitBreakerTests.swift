@@ -109,6 +109,35 @@ struct CircuitBreakerTests {
         #expect(state.phase == .open(until: .seconds(11)))
     }
 
+    @Test("A circuit that is opened by hand ignores its probe; a shorter pause changes nothing, and a longer one does")
+    func openedByHand() {
+        var state = opened()
+        guard case .send(let probe) = state.admit(at: .seconds(5), Self.rule) else {
+            Issue.record("no probe is sent")
+            return
+        }
+        state.open(until: .seconds(9))
+        #expect(state.phase == .open(until: .seconds(9)))
+        state.record(.success, probe, at: .seconds(6), Self.rule)
+        state.open(until: .seconds(8))
+        #expect(state.phase == .open(until: .seconds(9)))
+        state.open(until: .seconds(20))
+        #expect(state.phase == .open(until: .seconds(20)))
+        state.close()
+        #expect(state.phase == .closed)
+    }
+
+    @Test("To close a closed circuit keeps its outcomes")
+    func closedByHand() {
+        var state = BreakerState()
+        for count in 1...4 {
+            guard case .send(let ticket) = state.admit(at: .zero, Self.rule) else { break }
+            state.record(.failure, ticket, at: .zero, Self.rule)
+            if count < 4 { state.close() }
+        }
+        #expect(state.phase == .open(until: .seconds(5)))
+    }
+
     @Test("Outcomes of requests from an earlier phase are ignored, and old outcomes expire")
     func lateOutcomes() {
         var state = BreakerState()
@@ -223,6 +252,43 @@ struct CircuitBreakerTests {
         #expect(breaker.state(of: "http://bad/") == .closed)
         #expect(await changes.next()?.state == .halfOpen)
         #expect(await changes.next()?.state == .closed)
+    }
+
+    @Test("A circuit is opened and closed by hand, also before the first request")
+    func byHand() async throws {
+        let breaker = CircuitBreaker(pause: .seconds(10))
+        let session = log.session(
+            SessionConfiguration {
+                $0.clock = clock
+                $0.middleware = [breaker]
+            }
+        ) { _, _ in .text("ok") }
+        var changes = breaker.changes.makeAsyncIterator()
+        #expect(breaker.pause == .seconds(10))
+        breaker.open("http://h")
+        #expect(await changes.next() == .init(origin: try "http://h".asRequestURL().origin, state: .open(.seconds(10))))
+        let error = await session.request("http://h/").serializingString().response.error
+        let wait = try #require((error?.underlying as? CircuitOpen)?.retryAfter)
+        #expect(wait > .seconds(5) && wait <= .seconds(10), "the time before the first request counts too")
+        breaker.close("http://h")
+        #expect(await changes.next()?.state == .closed)
+        breaker.open("http://h/x")
+        #expect(await changes.next()?.state == .open(.seconds(10)))
+        clock.advance(by: .seconds(8))
+        breaker.open("http://h", for: .seconds(1))
+        #expect(breaker.state(of: "http://h/") == .open(.seconds(2)))
+        breaker.open("http://h", for: .seconds(30))
+        #expect(await changes.next()?.state == .open(.seconds(30)))
+        breaker.close("http://h")
+        #expect(await changes.next()?.state == .closed)
+        #expect(await session.request("http://h/").serializingString().response.value == "ok")
+        breaker.open("http://h", for: .seconds(-1))
+        #expect(breaker.state(of: "http://h/") == .open(.milliseconds(10)))
+        for url in ["/relative", ""] {
+            breaker.open(url)
+            breaker.close(url)
+            #expect(breaker.state(of: url) == .closed)
+        }
     }
 
     @Test("Network failures count, and cancelled requests do not")

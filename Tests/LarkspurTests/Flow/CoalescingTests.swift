@@ -15,8 +15,11 @@ struct CoalescingTests {
             }, transport: transport)
     }
 
-    /// Waits until the hops of so many requests have begun.
-    private func begun(_ requests: [DataRequest]) async { await poll { requests.allSatisfy { $0.request != nil } } }
+    /// Waits until so many requests share exchanges.
+    private func joined(_ count: Int, in session: Session) async throws {
+        let transport = try #require(session.context.transport as? CoalescingTransport)
+        await poll { transport.joined == count }
+    }
 
     @Test("Equal reads in flight share one exchange, each with its own serializer")
     func shared() async throws {
@@ -26,7 +29,7 @@ struct CoalescingTests {
         let text = requests[0].serializingString()
         let json = requests[1].serializingJSON()
         let hop = try #require(await hops.next())
-        await begun(requests)
+        try await joined(2, in: session)
         hop.answer(200, body: "[1]")
         #expect(await text.response.value == "[1]")
         #expect(await json.response.value == [1])
@@ -67,7 +70,7 @@ struct CoalescingTests {
         ]
         let tasks = requests.map { $0.serializingString() }
         let hop = try #require(await hops.next())
-        await begun(requests)
+        try await joined(2, in: session)
         hop.answer(200, body: "ok")
         for task in tasks { #expect(await task.response.value == "ok") }
     }
@@ -79,7 +82,7 @@ struct CoalescingTests {
         let requests = [await session.request("http://h/a"), await session.request("http://h/a")]
         let tasks = requests.map { $0.serializingString() }
         let hop = try #require(await hops.next())
-        await begun(requests)
+        try await joined(2, in: session)
         requests[0].cancel()
         #expect(await tasks[0].response.error?.isCancelled == true)
         hop.answer(200, body: "ok")
@@ -101,7 +104,7 @@ struct CoalescingTests {
         let requests = [await session.request("http://h/a"), await session.request("http://h/a")]
         let tasks = requests.map { $0.serializingString() }
         let hop = try #require(await hops.next())
-        await begun(requests)
+        try await joined(2, in: session)
         hop.finish(TransportError(.connectionLost))
         for task in tasks { #expect(await task.response.error?.code == .connectionLost) }
     }
@@ -119,7 +122,7 @@ struct CoalescingTests {
         ]
         let tasks = requests.map { $0.serializingString() }
         let hop = try #require(await hops.next())
-        await begun(requests)
+        try await joined(2, in: session)
         await clock.waitForSleepers()
         clock.advance(by: .seconds(5))
         #expect(await tasks[0].response.error?.code == .timedOut)

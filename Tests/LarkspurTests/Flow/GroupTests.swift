@@ -79,7 +79,7 @@ struct GroupTests {
 
     @Test("Random batches: each response is at the place of its endpoint, and a stop leaves no other outcome")
     func randomBatches() async {
-        for seed in 0..<UInt64(rounds(20, nightly: 500)) {
+        for seed in 0..<UInt64(rounds(20, nightly: 10_000)) {
             var random = SeededRandom(seed: seed)
             let paths = (0..<Int.random(in: 0...12, using: &random)).map { "\($0)" }
             let failing = Set(paths.filter { _ in random.once(in: 4) }.map { "/" + $0 })
@@ -135,6 +135,34 @@ struct GroupTests {
         let responses = await task.value
         #expect(responses.count == 3)
         #expect(responses.allSatisfy { $0.error?.isCancelled == true })
+    }
+
+    @Test("Responses as they come have the progress of the whole, which is complete before the stream ends")
+    func progressAsTheyCome() async throws {
+        let reports = Protected<[GroupProgress]>([])
+        var received: UInt64 = 0
+        let session = session(failing: ["/b"])
+        for await (_, response) in session.responses(
+            to: endpoints(["a", "b", "ccc"]), atOnce: 2, progress: { value in reports.withLock { $0.append(value) } })
+        {
+            received += UInt64(response.data?.count ?? 0)
+        }
+        let all = reports.withLock { $0 }
+        let last = try #require(all.last)
+        #expect((last.finished, last.failed, last.total, last.receivedBytes) == (3, 1, 3, received))
+        #expect(all.count { $0.finished == 3 } == 1)
+
+        let (ended, end) = AsyncStream.makeStream(of: GroupProgress.self)
+        for await _ in session.responses(
+            to: endpoints((0..<9).map { "\($0)" }), atOnce: 1,
+            progress: { value in if value.finished == value.total { end.yield(value) } })
+        {
+            break
+        }
+        for await value in ended {
+            #expect((value.finished, value.total) == (9, 9))
+            break
+        }
     }
 
     // MARK: Groups
@@ -255,6 +283,52 @@ struct GroupTests {
     @Test("An empty group ends at once")
     func emptyGroup() async throws { try await RequestGroup(session()).run() }
 
+    @Test("Very large groups: each request is looked at a few times, and not once for each other one")
+    func largeGroups() {
+        let count = 200_000
+        var wide = GroupState(atOnce: 4)
+        for _ in 0..<count { _ = wide.add() }
+        var running = wide.begin().start
+        while let member = running.popLast() { running += wide.end(member, failed: false).start }
+        #expect(wide.isOver)
+
+        var deep = GroupState(atOnce: 4)
+        for number in 0..<count { _ = deep.add(after: number == 0 ? [] : [number - 1]) }
+        running = deep.begin().start
+        while let member = running.popLast() {
+            let step = deep.end(member, failed: true)
+            running += step.start + step.skip
+        }
+        #expect(deep.isOver)
+    }
+
+    @Test(
+        "Only the first failure of a group that stops cancels all requests", arguments: [GroupFailure.stop, .collect])
+    func cancels(onFailure: GroupFailure) {
+        var state = GroupState(atOnce: 2, onFailure: onFailure)
+        for _ in 0..<5 { _ = state.add() }
+        var cancels: [Bool] = []
+        var running = state.begin().start
+        while let member = running.popLast() {
+            let step = state.end(member, failed: cancels.count > 0)
+            cancels.append(step.cancelsAll)
+            running += step.start
+        }
+        #expect(cancels == [false, onFailure == .stop, false, false, false])
+    }
+
+    @Test("In a group of many requests, the first failure cancels those in flight and those that wait")
+    func largeStop() async throws {
+        let session = session(failing: ["/0"])
+        let group = RequestGroup(session, atOnce: 1, onFailure: .stop)
+        let count = 2_000
+        for number in 0..<count { try group.add(await session.request("http://h/\(number)").validate()) }
+        let error = await #expect(throws: RequestError.self) { try await group.run() }
+        #expect(error?.statusCode == 500)
+        #expect(log.count == 1)
+        #expect((group.currentProgress.finished, group.currentProgress.failed) == (count, count))
+    }
+
     @Test("Random groups: no request starts before those that it waits for, and never too many at once")
     func model() {
         for seed in 0..<UInt64(rounds(500, nightly: 10_000)) {
@@ -262,15 +336,16 @@ struct GroupTests {
             let (count, atOnce) = (Int.random(in: 0...8, using: &random), Int.random(in: 1...3, using: &random))
             var state = GroupState(atOnce: atOnce)
             var edges: [(Int, Int)] = []
-            for _ in 0..<count { _ = state.add() }
+            for number in 0..<count { #expect(state.add() == number) }
             func reaches(_ from: Int, _ to: Int) -> Bool {
                 from == to || edges.contains { $0.0 == from && reaches($0.1, to) }
             }
-            for _ in 0..<(2 * count) {
-                let (a, b) = (Int.random(in: 0..<count, using: &random), Int.random(in: 0..<count, using: &random))
-                let isCycle = reaches(b, a)
-                #expect(state.add(a, after: b) == !isCycle, "seed \(seed)")
-                if !isCycle { edges.append((a, b)) }
+            for _ in 0..<count {
+                let a = Int.random(in: 0..<count, using: &random)
+                let others = (0..<2).map { _ in Int.random(in: 0..<count, using: &random) }
+                let isCycle = others.contains { reaches($0, a) }
+                #expect(state.add(a, after: others) == (isCycle ? nil : a), "seed \(seed)")
+                if !isCycle { edges += others.map { (a, $0) } }
             }
             var (running, ended, failed, skipped): ([Int], Set<Int>, Set<Int>, Set<Int>) = ([], [], [], [])
             func check(_ step: GroupState.Step) {

@@ -59,6 +59,24 @@ struct PageTests {
         #expect(head.links.filter { $0.relations.contains("next") }.map(\.target) == targets)
     }
 
+    @Test(
+        "An extended title is decoded and replaces the plain title; an invalid one is ignored",
+        arguments: [
+            (#"<a>; title="plain""#, "plain"), (#"<a>; title*=UTF-8''na%C3%AFve"#, "naïve"),
+            (#"<a>; title="plain"; title*=UTF-8'en'n%C3%A4ive"#, "näive"),
+            (#"<a>; Title*=utf-8'de'n%c3%a4chstes%20Kapitel; title="plain""#, "nächstes Kapitel"),
+            (#"<a>; title*="UTF-8''quoted"; title=x"#, "quoted"), (#"<a>; title*=UTF-8''; title=x"#, ""),
+            (#"<a>; title*=UTF-8''a; title*=UTF-8''b"#, "a"), (#"<a>; title*=UTF-8''%FF; title*=UTF-8''b"#, "b"),
+            (#"<a>; title*=UTF-8''%FF; title=x"#, "x"), (#"<a>; title*=UTF-8''%E; title=x"#, "x"),
+            (#"<a>; title*=UTF-8''%zz; title=x"#, "x"), (#"<a>; title*=ISO-8859-1''%E4; title=x"#, "x"),
+            (#"<a>; title*=plain; title=x"#, "x"), (#"<a>; title*; title=x"#, "x"), (#"<a>; title*=UTF-8'a"#, nil),
+            (#"<a>; title*="#, nil), (#"<a>; *=UTF-8''x"#, nil), (#"<a>; type*=UTF-8''x; anchor*=UTF-8''x"#, nil),
+        ])
+    func extendedTitles(field: String, title: String?) {
+        let links = ResponseHead(status: 200, fields: [HeaderField(name: "Link", value: field + "; rel=next")]).links
+        #expect(links == [WebLink(target: "a", relations: ["next"], parameters: title.map { ["title": $0] } ?? [:])])
+    }
+
     @Test("A field with very many opening brackets is read once, not once for each", .timeLimit(.minutes(1)))
     func manyBrackets() {
         let field = String(repeating: "<", count: 290_000)
@@ -135,7 +153,7 @@ struct PageTests {
 
     @Test("Random links: the pages are those of a walk, which ends at a page without a link or before a circle")
     func randomLinks() async throws {
-        for seed in 0..<UInt64(rounds(50, nightly: 2_000)) {
+        for seed in 0..<UInt64(rounds(50, nightly: 10_000)) {
             var random = SeededRandom(seed: seed)
             let count = Int.random(in: 1...6, using: &random)
             let links = (0..<count).map { _ in random.once(in: 4) ? nil : Int.random(in: 0..<count, using: &random) }

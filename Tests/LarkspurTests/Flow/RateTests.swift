@@ -128,7 +128,9 @@ struct RateTests {
         for number in 0..<40 { queue.append(number, number % 2 == 0 ? .high : .low) }
         let withdrawn = [2, 2].map { queue.withdraw($0) }
         #expect(withdrawn == [true, false])
-        #expect(queue.count(from: .high) == 19)
+        #expect(queue.count(before: .high) == 19)
+        #expect(queue.count(before: .low) == 39)
+        #expect(queue.count(before: .normal) == 8, "the ninth is served after eight of a higher priority")
         var served: [Int] = []
         while let next = queue.next() { served.append(next) }
         #expect(Array(served.prefix(10)) == [0, 4, 6, 8, 10, 12, 14, 16, 1, 18])

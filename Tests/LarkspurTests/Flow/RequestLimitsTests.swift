@@ -173,4 +173,126 @@ struct RequestLimitsTests {
         await poll { session.context.limiter?.counts.running == 0 }
         #expect(session.context.limiter?.counts.waiting == 0)
     }
+
+    @Test("Random requests, ends and cancels: the limits hold, no place is lost, and none is left unused")
+    func randomRequests() async throws {
+        for seed in 0..<UInt64(rounds(50, nightly: 2_000)) {
+            var random = SeededRandom(seed: seed)
+            let (total, perHost) = (Int.random(in: 1...5, using: &random), Int.random(in: 1...3, using: &random))
+            let queue = Int.random(in: 0...6, using: &random)
+            var walk = try LimitedWalk(RequestLimits(total: total, perHost: perHost, queue: queue))
+            for step in 0..<30 {
+                switch Int.random(in: 0..<5, using: &random) {
+                case 0, 1, 2:
+                    let host = ["a", "b", "c"].randomElement(using: &random) ?? "a"
+                    let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
+                    await walk.begin(host, priority, "seed \(seed), step \(step)")
+                case 3: await walk.answer(random.next())
+                default: await walk.cancel(random.next())
+                }
+                await walk.settle("seed \(seed), step \(step)")
+            }
+            await walk.end()
+        }
+    }
+}
+
+/// A session with limits whose hops the test ends, and the requests that have not ended.
+private struct LimitedWalk {
+    private let limits: (total: Int, perHost: Int, queue: Int)
+    private let transport = HostTransport()
+    private let session: Session
+    private let limiter: Limiter
+    private var open: [(url: String, host: String, request: DataRequest, task: DataTask<Data>)] = []
+    private var begun = 0
+
+    init(_ limits: RequestLimits) throws {
+        self.limits = try (
+            #require(limits.total), #require(limits.perHost), #require(limits.queue)
+        )
+        session = Session(
+            configuration: SessionConfiguration {
+                $0.headers = [:]
+                $0.limits = limits
+            }, transport: transport)
+        limiter = try #require(session.context.limiter)
+    }
+
+    mutating func begin(_ host: String, _ priority: RequestPriority, _ comment: Comment) async {
+        let hops = transport.hops
+        let isFull = hops.count == limits.total || hops.count { $0.host == host } == limits.perHost
+        let isRefused = isFull && limiter.counts.waiting >= limits.queue
+        begun += 1
+        let url = "http://\(host)/\(begun)"
+        let request = await session.request(url).priority(priority)
+        let task = request.serializingData()
+        if isRefused {
+            #expect(await task.response.error?.code == .overloaded, comment)
+        } else {
+            open.append((url, host, request, task))
+        }
+    }
+
+    /// Ends one of the hops that run, with a response or an error.
+    mutating func answer(_ number: UInt64) async {
+        guard let (url, _, hop) = pick(transport.hops, number) else { return }
+        transport.remove(hop)
+        hop.answer(200, error: number % 3 == 0 ? TransportError(.connectionLost) : nil)
+        guard let index = open.firstIndex(where: { $0.url == url }) else {
+            Issue.record("\(url) has ended")
+            return
+        }
+        let response = await open.remove(at: index).task.response
+        #expect(response.error?.code == (number % 3 == 0 ? .connectionLost : nil))
+    }
+
+    /// Cancels a request that runs or waits.
+    mutating func cancel(_ number: UInt64) async {
+        guard !open.isEmpty else { return }
+        let (_, _, request, task) = open.remove(at: Int(number % UInt64(open.count)))
+        request.cancel()
+        #expect(await task.response.error?.code == .cancelled)
+    }
+
+    /// Waits until every place is used for which a request waits.
+    func settle(_ comment: Comment) async {
+        let wanted = Dictionary(grouping: open, by: \.host).values.reduce(0) { $0 + min($1.count, limits.perHost) }
+        let running = min(limits.total, wanted)
+        await poll {
+            limiter.counts == (running, open.count - running) && transport.hops.count == running
+        }
+        let hosts = Dictionary(grouping: transport.hops, by: \.host)
+        #expect(hosts.values.allSatisfy { $0.count <= limits.perHost }, comment)
+    }
+
+    mutating func end() async {
+        while !open.isEmpty {
+            await answer(1)
+            await settle("end")
+        }
+        #expect(limiter.counts == (0, 0))
+    }
+
+    private func pick<Element>(_ elements: [Element], _ number: UInt64) -> Element? {
+        elements.isEmpty ? nil : elements[Int(number % UInt64(elements.count))]
+    }
+}
+
+/// A transport whose hops the test ends, each with its URL and host.
+private final class HostTransport: Transport {
+    typealias Entry = (url: String, host: String, hop: HeldHop)
+    private let begun = Protected<[Entry]>([])
+
+    /// The hops that run.
+    var hops: [Entry] { begun.withLock { $0.filter { !$0.hop.isCancelled } } }
+
+    func remove(_ hop: HeldHop) { begun.withLock { $0.removeAll { $0.hop === hop } } }
+
+    func task(for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate) -> any TransportTask
+    {
+        let (url, host) = (request.url.description, request.url.host.map(String.init) ?? "")
+        return HeldHop(id, delegate) { [begun] hop in begun.withLock { $0.append((url, host, hop)) } }
+    }
+
+    func invalidate() {}
 }

@@ -22,6 +22,18 @@ struct Signed: RequestAdapter {
     }
 }
 
+struct Patient: RequestRetrier {
+    func retry(
+        _ request: any Request, for session: Session,
+        dueTo error: RequestError
+    ) async -> RetryResult {
+        guard error.statusCode == 503, request.retryCount < 3 else {
+            return .doNotRetry
+        }
+        return .retryAfter(.seconds(2))
+    }
+}
+
 @Suite("The guide \"Coming from Alamofire\"", .timeLimit(.minutes(3)))
 struct AlamofireExamples {
     private let log = TransportLog()
@@ -97,6 +109,30 @@ struct AlamofireExamples {
         .cURLDescription { command in print(command) }
         _ = try await shown.serializingData().value
         #expect(!shown.cURLDescription().contains("secret"))
+    }
+
+    @Test("A dictionary of any values, and a retrier")
+    func dictionaryAndRetrier() async throws {
+        let (name, age) = ("Ada", 36)
+        let fields: [String: any Sendable] = ["name": name, "age": age]
+        let parameters = try JSON(fields)
+        let saved = await session.request(
+            "https://api.example.com/users", method: .post,
+            parameters: parameters, encoder: .json)
+        _ = try await saved.serializingData().value
+        #expect(log.requests.last?.text == #"{"age":36,"name":"Ada"}"#)
+
+        let clock = ManualClock()
+        let busy = TransportLog().transport { _, number in number == 1 ? .response(503) : .text("ok") }
+        let patient = Session(
+            configuration: SessionConfiguration {
+                $0.clock = clock
+                $0.validation = [.standard]
+            }, transport: busy)
+        async let text = patient.request("http://h/").retry(using: Patient()).serializingString().value
+        await clock.waitForSleepers()
+        clock.advance(by: .seconds(2))
+        #expect(try await text == "ok")
     }
 
     @Test("Uploads and forms")

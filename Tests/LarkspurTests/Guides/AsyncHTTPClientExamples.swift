@@ -52,9 +52,10 @@ struct AsyncHTTPClientExamples {
     func bodies() async throws {
         let lines = Self.lines
         let upload = await session.upload(
-            .sequence { lines() }, to: "https://api.example.com/log")
+            .sequence { lines() }, to: "https://api.example.com/log"
+        ).validate()
         for await progress in upload.uploadProgress { print(progress.completed) }
-        let reply = try await upload.validate().serializingJSON().value
+        let reply = try await upload.serializingJSON().value
         #expect(reply["name"] == "Ada")
         let film = folder["film.mp4"]
         let download = await session.download(

@@ -63,6 +63,30 @@ struct CachingExamples {
         #expect(response.data == Data("news".utf8))
     }
 
+    @Test("Stored pages are shown without a network, if the server permits it")
+    func offlineApp() async throws {
+        let place = try TemporaryFolder()
+        let folder = place.url
+        var configuration = SessionConfiguration()
+        configuration.cache = .onDisk(
+            at: folder, options: HTTPCache.Options { $0.staleIfError = .seconds(7 * 86_400) })
+        server.on("GET", "/plain") { _ in .text("plain") }
+        server.on("GET", "/strict") { _ in
+            .response(headers: ["Cache-Control": "max-age=0, must-revalidate"], chunks: [Data("strict".utf8)])
+        }
+        let session = Session(configuration: configuration)
+        for path in ["/plain", "/strict"] {
+            _ = try await session.request(server.url + path).serializingData().value
+        }
+        await server.stop()
+        let plain = await session.request(server.url + "/plain").serializingString().response
+        #expect(plain.value == "plain" && plain.cache == .stale(because: .failed(.connectionRefused)))
+        let strict = await session.request(server.url + "/strict").serializingString().response
+        #expect(strict.error?.code == .connectionRefused)
+        let unknown = await session.request(url).cachePolicy(.onlyCached).serializingString().response
+        #expect(unknown.error?.code == .notCached)
+    }
+
     @Test("A cache whose folder is a file reports that once")
     func unusable() async throws {
         let place = try TemporaryFolder()

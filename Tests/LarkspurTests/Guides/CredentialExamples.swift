@@ -52,6 +52,7 @@ struct CredentialExamples {
             let session = Session(
                 configuration: SessionConfiguration {
                     $0.baseURL = "https://api.example.com"
+                    $0.validation = [.standard]
                 },
                 interceptor: .authentication(tokens))
             return (tokens, session)
@@ -67,13 +68,44 @@ struct CredentialExamples {
                 "login", method: .post,
                 parameters: ["name": name, "password": password], encoder: .json
             ) { $0.options.usesCredentials = false }
-            tokens.credential = try await login.validate()
-                .serializingDecodable(BearerToken.self).value
+            tokens.credential = try await login.serializingDecodable(BearerToken.self).value
         }
         try await logIn(name: "ada", password: password)
         _ = try await session.request("users").serializingData().value
         #expect(log.requests.map { $0["Authorization"] } == [nil, "Bearer token"])
         #expect(tokens.credential?.renewalDate != nil)
+    }
+
+    @Test("A code becomes a token, and a refreshed token is saved before its use")
+    func grants() async throws {
+        let (code, saved) = ("code", BearerToken("old", refreshToken: "first", renewalDate: .distantPast))
+        let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop")
+        let transport = log.transport { request, _ in
+            request.url.path == "/token"
+                ? .json(#"{"access_token": "new", "token_type": "Bearer", "refresh_token": "second"}"#) : .text("ok")
+        }
+        let tokens = BearerTokens(nil, for: "https://api.example.com", renewedBy: client)
+        let session = Session(configuration: .bare, transport: transport)
+        let grant = OAuth2Client.Grant(
+            "authorization_code",
+            parameters: ["code": code, "redirect_uri": "https://shop.example.com/callback"])
+        tokens.credential = try await client.token(grant, using: session)
+        #expect(tokens.credential?.refreshToken == "second")
+        #expect(log.requests.last?.text?.contains("grant_type=authorization_code") == true)
+
+        let store = Protected<[String?]>([])
+        let save = { @Sendable (token: BearerToken) throws in store.withLock { $0.append(token.refreshToken) } }
+        let rotating = BearerTokens(
+            saved, for: "https://api.example.com"
+        ) { old, session in
+            let new = try await client.renew(old, using: session)
+            try save(new)
+            return new
+        }
+        let request = await session.request("https://api.example.com/", interceptor: .authentication(rotating))
+        _ = try await request.serializingData().value
+        #expect(log.requests.last?["Authorization"] == "Bearer new")
+        #expect(store.withLock { $0 } == ["second"])
     }
 
     @Test("A store answers challenges")
@@ -106,6 +138,13 @@ struct CredentialExamples {
             return session
         }
         #expect(make().configuration.options.timeouts.total == .seconds(30))
+        func shop() -> Session {
+            let shop = Session(
+                configuration: SessionConfiguration { $0.validation = [.standard] },
+                interceptor: .retry(limit: 3, idempotencyKey: .automatic()))
+            return shop
+        }
+        #expect((shop().configuration.interceptors.first as? RetryPolicy)?.idempotencyKey != nil)
         let policy = RetryPolicy(shouldRetry: { error, request in
             error.statusCode == 409 ? true : nil
         })

@@ -9,6 +9,18 @@ private struct User: Codable, Sendable {
     let name: String
 }
 
+extension Endpoint where Response == [User] {
+    static func users(page: Int) -> Self { Endpoint(.get, "users", query: ["page": page]) }
+}
+
+extension Endpoint where Response == User {
+    static func create(_ user: User) -> Self { Endpoint(.post, "users", body: .json(user)) }
+}
+
+extension Endpoint where Response == Void {
+    static func remove(_ id: Int) -> Self { Endpoint(.delete, "users/\(id)") }
+}
+
 @Suite("The guide \"Getting started\"", .timeLimit(.minutes(3)))
 struct GettingStartedExamples {
     private let log = TransportLog()
@@ -94,6 +106,38 @@ struct GettingStartedExamples {
         #expect(added.id == 7)
         let body = try JSON(text: try #require(log.requests.last?.text))
         #expect(body["name"] == "Ada" && body["age"] == 36 && body["address"]["zip"] == 1_234)
+    }
+
+    @Test("Endpoints are sent by a session, and a session with other settings has the same ones")
+    func endpoints() async throws {
+        let session = api()
+        let first = try await session.send(.users(page: 1))
+        let grace = try await session.send(.create(User(id: 9, name: "Grace")))
+        try await session.send(.remove(9))
+        #expect(first.map(\.id) == [7] && grace.id == 7)
+        let targets = ["GET /v1/users?page=1", "POST /v1/users", "DELETE /v1/users/9"]
+        #expect(log.requests.map { "\($0.method) \($0.url.target)" } == targets)
+
+        let token = "secret"
+        let admin = session.extending {
+            $0.baseURL = "https://admin.example.com/v1"
+            $0.headers.update(.authorization(bearerToken: token))
+        }
+        _ = try await admin.send(.users(page: 1))
+        #expect(log.requests.last?["Authorization"] == "Bearer secret")
+        #expect(log.requests.last?.url.host == "admin.example.com")
+    }
+
+    @Test("An endpoint is validated in every session, and a response without a body has a type")
+    func validatedEndpoints() async throws {
+        let session = log.session(SessionConfiguration { $0.baseURL = "http://h/" }) { request, _ in
+            .response(request.method == "DELETE" ? 204 : 500)
+        }
+        let error = await #expect(throws: RequestError.self) { try await session.send(.users(page: 1)) }
+        #expect(error?.statusCode == 500)
+        let request = await session.request("http://h/users/9", method: .delete)
+        #expect(try await request.serializingDecodable(Empty.self).value == Empty())
+        #expect(try await request.serializingDecodable(User?.self).value == nil)
     }
 
     @Test("A signed URL is sent byte for byte")

@@ -2,7 +2,7 @@ import Larkspur
 import Testing
 
 /// The Swift code of the guides and the README compiles, because the tests of this folder contain it word for word. The
-/// code of the guide "Engines" is among the tests of the engines, which import them all.
+/// code of the guide "Engines" is among the tests of the engines, and the code of the guide to stores is among theirs.
 ///
 /// A block may have several parts, divided by a blank line or a line with only `…`. A test must contain each part as
 /// successive lines, with any indentation. The comment `<!-- not compiled: why -->` before a block excludes it.
@@ -24,11 +24,13 @@ struct GuideTests {
         return pages.sorted()
     }()
 
-    /// The files of this folder and the one of the engines, as lines without indentation.
+    /// The files of this folder and of other modules' guides, as lines without indentation.
     private static let tests: [String] = {
         let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
-        let engines = root.appendingPathComponent("Tests/TransportContractTests/EngineExamples.swift")
-        return (files + [engines]).filter { $0.pathExtension == "swift" }.compactMap { file in
+        let others = ["TransportContractTests/EngineExamples.swift", "LarkspurFleetTests/FleetExamples.swift"].map {
+            root.appendingPathComponent("Tests/\($0)")
+        }
+        return (files + others).filter { $0.pathExtension == "swift" }.compactMap { file in
             (try? String(contentsOf: file, encoding: .utf8)).map { text in
                 let lines = text.components(separatedBy: "\n").map { plain($0) }
                 return "\n" + lines.filter { $0 != "// swift-format-ignore" }.joined(separator: "\n") + "\n"
@@ -87,6 +89,21 @@ struct GuideTests {
             let file = Self.root.appendingPathComponent(String(path))
             #expect(FileManager.default.fileExists(atPath: file.path), "\(path)")
         }
+    }
+
+    @Test("The README and the first page of the documentation name the same tasks and types")
+    func tasks() throws {
+        let tables = try ["README.md", "Sources/Larkspur/Larkspur.docc/Larkspur.md"].map { path in
+            let text = try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
+            let rest = text.components(separatedBy: "| I want to … |").last ?? ""
+            let table = rest.components(separatedBy: "\n\n")[0]
+            // The links in the third column have different forms.
+            return table.split(separator: "\n").dropFirst().map {
+                $0.split(separator: "|").prefix(2).joined(separator: "|")
+            }
+        }
+        #expect(tables[0].count > 20)
+        #expect(tables[0] == tables[1])
     }
 
     @Test("A block is split into parts, and an excluded block is ignored")

@@ -73,9 +73,10 @@ struct ReadmeTests {
                 form.append("Ada", name: "author")
                 // A file is read while it is sent.
                 form.append(photo, name: "photo")
-            }, to: "https://api.example.com/photos")
+            }, to: "https://api.example.com/photos"
+        ).validate()
         for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
-        let reply = try await upload.validate().serializingJSON().value
+        let reply = try await upload.serializingJSON().value
         #expect(reply["name"] == "Ada")
     }
 
@@ -119,12 +120,12 @@ struct ReadmeTests {
 @Suite("The source itself", .timeLimit(.minutes(3)))
 struct SourceTests {
     @Test(
-        "R6: only locks, SharedProgress, SubscriberBox and objects that a transport confines have unchecked sendability"
+        "R6: only locks, objects that a transport confines, and wrappers of thread-safe values have unchecked sendability"
     )
     func unchecked() throws {
         let places = [
             "Protected.swift", "CurlLoop.swift", "SharedProgress.swift", "SubscriberBox.swift", "BoundBody.swift",
-            "Guarded.swift",
+            "Guarded.swift", "FileWatch.swift", "DecodedImage.swift",
         ]
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
             "../../../Sources")

@@ -72,6 +72,20 @@ struct TestingExamples {
             #expect(cut.error?.code == .truncated)
             let reset = await session.request(server.url + "/reset").serializingData().response
             #expect(reset.error?.isConnectivity == true)
+            let (signals, signal) = AsyncStream.makeStream(of: Void.self)
+            server.on("GET", "/held") { _ in
+                MockResponse([
+                    .head(ResponseHead(status: 200)), .body(Data("held".utf8)),
+                    .pause { for await _ in signals { break } },
+                ])
+            }
+            let held = await session.streamRequest(server.url + "/held")
+            var text = ""
+            for try await chunk in held.strings {
+                text += chunk
+                if text == "held" { signal.yield() }
+            }
+            #expect(text == "held")
             await server.stop()
         }
     #endif

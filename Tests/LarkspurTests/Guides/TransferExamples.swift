@@ -47,10 +47,27 @@ struct TransferExamples {
                 form.append(
                     .sequence { lines() }, name: "log", fileName: "log.txt",
                     mimeType: "text/plain")
-            }, to: "https://api.example.com/photos")
+            }, to: "https://api.example.com/photos"
+        ).validate()
         for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
-        let reply = try await upload.validate().serializingJSON().value
+        let reply = try await upload.serializingJSON().value
         #expect(reply["name"] == "Ada")
+    }
+
+    @Test("A validator that is attached before the progress is read refuses a 500; a later one is reported as ignored")
+    func validatedUpload() async throws {
+        let recorder = EventRecorder()
+        let session = Session(
+            configuration: .bare, transport: log.transport { _, _ in .text("broken", status: 500) },
+            eventMonitors: [recorder])
+        for isEarly in [true, false] {
+            let upload = await session.upload(Data("text".utf8), to: url)
+            if isEarly { upload.validate() }
+            for await _ in upload.uploadProgress {}
+            if !isEarly { upload.validate() }
+            #expect(await upload.serializingData().response.error?.statusCode == (isEarly ? 500 : nil))
+        }
+        await recorder.wait { $0.contains { $0.name == "ignoreOption" } }
     }
 
     @Test("A resumable upload first creates an upload")
@@ -72,9 +89,17 @@ struct TransferExamples {
     func downloads() async throws {
         let session = log.session { _, _ in .text("text") }
         let destination = folder["film.mp4"]
-        let file = try await session.download(url, to: .file(destination))
-            .serializingFile().value
+        let file = try await session.download(
+            url, to: .file(destination), options: [.removePreviousFile]
+        ).validate().serializingFile().value
         #expect(file == destination)
+        let film = folder["other.mp4"]
+        let request = await session.download(url, to: .file(film)).validate()
+        for await progress in request.downloadProgress {
+            print(progress.completed, progress.total ?? 0)
+        }
+        let place = try await request.serializingFile().value
+        #expect(place == film)
         let (archive, checksum) = (folder["archive"], String(repeating: "0", count: 64))
         let checked = await session.download(
             url, to: .file(archive), options: [.checksum(.sha256, checksum)])

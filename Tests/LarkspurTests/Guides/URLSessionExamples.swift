@@ -50,10 +50,11 @@ struct URLSessionExamples {
     func files() async throws {
         let file = try folder.write("text".utf8, to: "film.mp4")
         let upload = await session.upload(file, to: "https://api.example.com/films")
+            .validate()
         for await progress in upload.uploadProgress {
             print(progress.fraction ?? 0)
         }
-        let reply = try await upload.validate().serializingJSON().value
+        let reply = try await upload.serializingJSON().value
         #expect(reply["name"] == "Ada")
         let film = folder["other.mp4"]
         let download = await session.download(

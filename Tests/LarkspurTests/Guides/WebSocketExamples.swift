@@ -21,12 +21,13 @@ struct WebSocketExamples {
         server.webSocket("/room", handler: handler)
     }
 
-    @Test("A message is sent, and messages are read until the server closes")
+    @Test("A message is sent while another task reads, until the client closes")
     func overview() async throws {
-        serve { socket in
+        let echoed = AsyncStream.makeStream(of: String.self)
+        server.webSocket("/room", protocols: ["chat.v2"]) { socket in
             for await message in socket.messages {
                 socket.send(message)
-                return
+                echoed.continuation.yield("\(message)")
             }
         }
         let own = session.extending {
@@ -35,12 +36,22 @@ struct WebSocketExamples {
             ]
         }
         func run(_ session: Session) async throws {
-            let socket = await session.webSocket("wss://chat.example.com/room")
-            try await socket.send("hello")
-            for try await message in socket.messages {
-                print(message)
+            let socket = await session.webSocket(
+                "wss://chat.example.com/room", protocols: ["chat.v2"])
+            let reader = Task {
+                for try await message in socket.messages {
+                    switch message {
+                    case .text(let text): print(text)
+                    case .data(let data): print(data.count, "bytes")
+                    }
+                }
             }
+            try await socket.send("hello")
+            for await text in echoed.stream where text.contains("hello") { break }
+            try await socket.close()
+            try await reader.value
             #expect(await socket.closed.code == .normal)
+            #expect(socket.negotiatedProtocol == "chat.v2")
         }
         try await run(own)
     }

@@ -127,7 +127,8 @@ struct PrometheusMonitorTests {
     func cache() async throws {
         let session = session {
             _, _ in
-            .response(headers: ["Cache-Control": "max-age=60"], chunks: [Data("ok".utf8)])
+            .response(
+                headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"], chunks: [Data("ok".utf8)])
         } configuring: {
             $0.cache = .inMemory()
         }

@@ -28,6 +28,15 @@ struct RetryPolicyTests {
 
     // MARK: Retried requests
 
+    @Test("A limit beyond the number of attempts that a request remembers holds, too")
+    func highLimit() async {
+        let session = session(RetryPolicy(limit: 150)) { _, number in
+            number > 200 ? .text("too many") : .failure(.connectionLost)
+        }
+        #expect(await response(await session.request("http://h/")).error?.code == .connectionLost)
+        #expect(log.count == 151)
+    }
+
     @Test("A request has its first attempt and two more by default, and then the error stands")
     func limit() async {
         let session = session { _, _ in .failure(.connectionLost) }
@@ -275,7 +284,7 @@ struct RetryPolicyTests {
 
     @Test("With an idempotency key, POST and PATCH are retried; each request has one key for all its attempts")
     func keys() async throws {
-        let policy = RetryPolicy(idempotencyKey: .automatic())
+        let policy = RetryPolicy.retry(idempotencyKey: .automatic())
         let session = session(policy, configure: { $0.random = .system }) { _, _ in .failure(.connectionLost) }
         for method in [HTTPMethod.post, .patch, .put] {
             _ = await response(session.request("http://h/", method: method))

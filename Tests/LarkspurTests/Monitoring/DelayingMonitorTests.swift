@@ -5,13 +5,15 @@ import Testing
 
 @Suite("Monitors that delay requests: hops wait for room, and no request is missed", .timeLimit(.minutes(3)))
 struct DelayingMonitorTests {
-    /// A monitor that delays requests and does not return from its first event before it is released.
+    /// A monitor that delays requests, unless told otherwise, and does not return from its first event before it is released.
     private final class Held: EventMonitor {
-        let delaysRequests = true
+        let delaysRequests: Bool
         let released = DispatchSemaphore(value: 0)
         let entered = Gate()
         let finished = Counter()
         let box = Protected<(names: [RequestID: [String]], missed: Int, dropped: Int)>(([:], 0, 0))
+
+        init(delaysRequests: Bool = true) { self.delaysRequests = delaysRequests }
 
         func request(_ request: any Request, did event: RequestEvent) {
             let isFirst = box.withLock { box in
@@ -262,8 +264,23 @@ struct DelayingMonitorTests {
         #expect(monitor.box.withLock { $0.names.values.joined().count } == count)
     }
 
-    @Test("The queues of a monitor are forgotten with their session")
-    func forgotten() async {
+    @Test("A monitor of a session can wait for its events, also if it delays no request")
+    func receivedWithoutDelay() async {
+        let monitor = Held(delaysRequests: false)
+        let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: [monitor])
+        let other = await session.request("http://h/", startsAutomatically: false)
+        for _ in 0..<100 { queue(of: session).post(.suspend, from: other) }
+        await monitor.entered.pass()
+        #expect(MonitorQueues.queues(of: monitor).count == 1)
+        let wait = Task { await monitor.receiveAllEvents() }
+        monitor.released.signal()
+        await wait.value
+        #expect(monitor.box.withLock { $0.names.values.joined().count } == 100)
+    }
+
+    @Test("The queues of a monitor are forgotten with their session", arguments: [true, false])
+    func forgotten(delaysRequests: Bool) async {
+        let monitor = Held(delaysRequests: delaysRequests)
         do {
             let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: [monitor])
             #expect(MonitorQueues.queues(of: monitor).count == 1)

@@ -129,4 +129,18 @@ struct EventQueueTests {
         queue.post(.finish(nil), from: request)
         #expect(queue.entries.suffix(2).map(\.event.name) == ["start", "finish"])
     }
+
+    @Test("While the queue is full, events of WebSockets are dropped and counted, also those of admitted requests")
+    func webSocket() async {
+        let request = await session.request("http://h/")
+        for var queue in [EventQueue(), EventQueue(admitting: request.id)] {
+            queue.post(.start, from: request)
+            for _ in 0..<EventQueue.limit + 2 { queue.post(.webSocket(.sendPing), from: request) }
+            queue.post(.finish(nil), from: request)
+            let batch = queue.take()
+            #expect(batch.entries.count == EventQueue.limit + 1)
+            #expect(batch.entries.last?.event.name == "finish")
+            #expect(batch.dropped == 3)
+        }
+    }
 }

@@ -36,6 +36,25 @@ struct EventSequenceTests {
         #expect(names == Self.plain)
     }
 
+    @Test("A session's events include the later connections of an event stream that is already open")
+    func ofReconnection() async throws {
+        let clock = ManualClock()
+        let session = TransportLog().session(SessionConfiguration { $0.clock = clock }) { _, number in
+            if number > 1 { return .response(204) }
+            return .response(headers: ["Content-Type": "text/event-stream"], chunks: [Data("data: a\n\n".utf8)])
+        }
+        let stream = await session.streamRequest(url).serverSentEvents()
+        let reading = Task { for try await _ in stream {} }
+        await clock.waitForSleepers()
+        let events = await session.events
+        clock.advance(by: .seconds(60))
+        try await reading.value
+        // The events of this request follow those of the second connection.
+        _ = await session.request(url).serializingData().response
+        var iterator = events.makeAsyncIterator()
+        #expect(await iterator.next()?.request == RequestID(2))
+    }
+
     @Test("A released sequence releases its queue")
     func given() async {
         weak var queue: MonitorQueue?

@@ -141,6 +141,8 @@ struct LogMonitorTests {
             }
         }
         await recorder.wait { $0.count { $0.name == "finish" } == 200 }
+        // A block may still wait for the thread that writes the one before.
+        try await poll { try String(contentsOf: folder["log"], encoding: .utf8).count { $0 == "\n" } == 1 + 3 * 200 }
         let text = try String(contentsOf: folder["log"], encoding: .utf8)
         let blocks = text.components(separatedBy: "#").dropFirst().map { $0.drop(while: \.isNumber) }
         #expect(text.hasPrefix("before\n#"))

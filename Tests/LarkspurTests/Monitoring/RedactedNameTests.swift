@@ -41,6 +41,38 @@ struct RedactedNameTests {
         #expect(redaction.hides("customerTaxId") && redaction.hides("tax[id]") && !redaction.hides("syntax_idea"))
         #expect(Redaction(words: ["pin"]).hides("user-pin") && !Redaction(words: ["pin"]).hides("password"))
     }
+
+    @Test("A changed rule applies to names that were looked up before, and a copy keeps its own rules")
+    func changes() {
+        var redaction = Redaction.standard
+        #expect(!redaction.hides("iban") && !redaction.hides("plot") && !redaction.hides("colours"))
+        let copy = redaction
+        redaction.names.insert("iban")
+        redaction.words.insert("plot")
+        redaction.fragments.insert("colour")
+        #expect(redaction.hides("iban") && redaction.hides("plot") && redaction.hides("colours"))
+        #expect(!copy.hides("iban") && !copy.hides("plot") && !copy.hides("colours"))
+        #expect(copy == .standard && redaction != .standard)
+    }
+
+    @Test("Names that are equal as strings are read by their own scalars")
+    func equalNames() {
+        let (composed, decomposed) = ("user\u{E9}pin", "usere\u{301}pin")
+        #expect(composed == decomposed)
+        for _ in 0..<2 { #expect(!Redaction.standard.hides(composed) && Redaction.standard.hides(decomposed)) }
+    }
+
+    @Test(
+        "A fragment is found anywhere in a name, whatever its characters and its length",
+        arguments: [
+            ("token", "accesstoken"), ("token", "toktoken2"), ("aa", "bbaa"), ("aab", "aaab"), ("x", "fox"),
+            ("straße", "hauptstraßen"), ("tôken", "mytôken"), ("", "any"),
+        ])
+    func fragments(fragment: String, name: String) {
+        let redaction = Redaction(names: ["unrelated"], fragments: [fragment])
+        #expect(redaction.hides(name))
+        #expect(!Redaction(names: ["unrelated"], fragments: ["qqq"]).hides(name))
+    }
 }
 
 @Suite("Secrets in texts within bodies", .timeLimit(.minutes(3)))

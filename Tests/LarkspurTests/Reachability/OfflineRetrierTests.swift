@@ -35,6 +35,14 @@ struct OfflineRetrierTests {
         await request.serializingData().response
     }
 
+    @Test("Added by retry(using:), it also sends its idempotency key")
+    func keyOfOneRequest() async {
+        let retrier = OfflineRetrier(idempotencyKey: .automatic(), monitor: NetworkMonitor(source: network))
+        let session = log.session { _, _ in .text("x") }
+        _ = await response(await session.request("http://h/", method: .post).retry(using: retrier))
+        #expect(log.requests.first?.fields.contains { $0.name == "Idempotency-Key" } == true)
+    }
+
     // MARK: Retries
 
     @Test(

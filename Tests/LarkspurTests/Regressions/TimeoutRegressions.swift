@@ -46,6 +46,7 @@ struct TimeoutRegressions {
         let task = request.serializingData()
         if !transportIsFirst {
             for await _ in request.requests { break }  // the hop has begun
+            await clock.waitForSleepers()
             clock.advance(by: .seconds(5))
         }
         #expect(try description(of: await task.response) == expected)

@@ -227,6 +227,19 @@ struct DeadlineTests {
         #expect(clock.sleepers == 0)
     }
 
+    @Test("A limit that a running request gets leaves its total alone, although an adapter has set that")
+    func otherLimits() async {
+        let request = await session(answering: { _, _ in StubAnswer([.stall]) }).request(
+            "http://h/", interceptor: .adapter { request, _ in request.options.timeouts.total = .seconds(5) })
+        let task = request.serializingData()
+        await clock.waitForSleepers()
+        let timeLeft = request.timeLeft
+        request.timeout(.idle(.seconds(60)))
+        #expect(request.timeLeft != nil && request.timeLeft == timeLeft)
+        request.cancel()
+        #expect(await task.response.error?.isCancelled == true)
+    }
+
     @Test("A total that is set while the request runs counts from the start, or from then if none ran")
     func late() async {
         let stalled = session(answering: { _, _ in StubAnswer([.stall]) })

@@ -11,9 +11,9 @@ struct DeadlineTimerTests {
     func heap(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let start = ContinuousClock.now
-        var heap = TimerHeap<Int>()
-        var model: [(id: TimerHeap<Int>.ID, time: Int, element: Int)] = []
-        var gone: [TimerHeap<Int>.ID] = []
+        var heap = TimerHeap<Int, ContinuousClock.Instant>()
+        var model: [(id: TimerHeap<Int, ContinuousClock.Instant>.ID, time: Int, element: Int)] = []
+        var gone: [TimerHeap<Int, ContinuousClock.Instant>.ID] = []
         for element in 0..<rounds(400, nightly: 2_000) {
             switch Int.random(in: 0..<5, using: &random) {
             case 0...2:
@@ -48,7 +48,8 @@ struct DeadlineTimerTests {
         let start = ContinuousClock.now
         // The later ones first, so that each one sets the system's timer to an earlier time.
         for number in (1...20).reversed() {
-            let delay = Duration.milliseconds(10 * number)
+            // Those to be removed are due last.
+            let delay = Duration.milliseconds(10 * number + (number.isMultiple(of: 3) ? 1_000 : 0))
             let id = queue.add(after: delay) {
                 #expect(ContinuousClock.now - start >= delay)
                 firings.yield(number)

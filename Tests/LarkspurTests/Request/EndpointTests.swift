@@ -62,6 +62,24 @@ struct EndpointTests {
         #expect(await request.serializingString().response.error?.isValidation == true)
     }
 
+    @Test("A timeout of the request counts more than the endpoint's, and the endpoint's more than the session's")
+    func timeouts() async throws {
+        let session = log.session(
+            SessionConfiguration {
+                $0.baseURL = "http://h/v1"
+                $0.options.timeouts.connect = .seconds(1)
+                $0.options.timeouts.firstByte = .seconds(2)
+                $0.options.timeouts.idle = .seconds(3)
+            }
+        ) { _, _ in .response() }
+        var endpoint = Endpoint<Void>(.get, "x")
+        endpoint.options.timeouts.firstByte = .seconds(20)
+        endpoint.options.timeouts.idle = .seconds(30)
+        _ = await session.request(endpoint).timeout(.idle(.seconds(300))).serializingData().response
+        let timeouts = try #require(log.requests.last).timeouts
+        #expect([timeouts.connect, timeouts.firstByte, timeouts.idle] == [.seconds(1), .seconds(20), .seconds(300)])
+    }
+
     @Test("Contents: form, encoded, multipart, file, body")
     func contents() async throws {
         let session = session(.response())

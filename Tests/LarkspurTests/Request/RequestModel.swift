@@ -206,7 +206,7 @@ final class RequestModel {
     }
 
     private func beginHop(_ request: OutgoingRequest, _ loop: RequestPipeline.HopLoop) throws(RequestCore.Exit) {
-        let waiter = random.once(in: 2) ? HopProgress.Waiter.nobody : .pipeline(continuation)
+        let waiter = random.once(in: 2) ? HopProgress.Waiter.deliveringThread : .pipeline(continuation)
         try core.obey(core.beginHop(request, for: pipeline.session, waiter))
         guard let task = core.read({ $0.hop?.task as? PlayedTask }) else { return faults.append("no hop was begun") }
         machine = .waiting(task, loop)

@@ -103,6 +103,7 @@ struct RequestSequenceTests {
     @Test("Readers that have stopped are released, and delay no other reader")
     func goneReaders() async throws {
         let transport = HeldTransport()
+        var hops = transport.hops
         let session = Session(transport: transport)
         let request = await session.request("http://h/")
         let first = await request.requests.first { _ in true }
@@ -110,9 +111,11 @@ struct RequestSequenceTests {
         _ = request.responses.makeAsyncIterator()
         #expect(request.handle.core.read { $0.settings.followers.responses.count } == 1)
         let task = request.serializingString()
+        _ = await hops.next()
         transport.answer(307, headers: ["Location": "/2"])
         #expect(await request.requests.first { $0.url.path == "/2" } != nil)
         #expect(request.handle.core.read { $0.settings.followers.responses.isEmpty })
+        _ = await hops.next()
         transport.answer()
         #expect(try await task.value == "text")
     }

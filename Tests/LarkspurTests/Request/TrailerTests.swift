@@ -69,7 +69,7 @@ struct TrailerTests {
     @Test("The cache passes trailers on and does not store them")
     func cached() async throws {
         let configuration = SessionConfiguration { $0.cache = .inMemory(limit: 1 << 20) }
-        let answer = Self.answer(["X-Sum": "1"], head: ["Cache-Control": "max-age=60"])
+        let answer = Self.answer(["X-Sum": "1"], head: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"])
         let session = Session(configuration: configuration, transport: StubTransport { _ in answer })
         let first = await session.request(url).serializingString().response
         #expect(first.cache == .miss)

@@ -277,4 +277,13 @@ struct ResponseReadingTests {
             .serializingData().response
         #expect(binary.debugDescription.contains("body: 9 bytes"))
     }
+
+    @Test("The debug description of a UTF-16 body has only its size, because its secrets cannot be found")
+    func wideDescription() async {
+        let bytes = Data("token=s3cret".utf8.flatMap { [$0, 0] })
+        let headers: HTTPHeaders = ["Content-Type": "text/plain; charset=utf-16le"]
+        let response = await request(.response(headers: headers, chunks: [bytes])).serializingString().response
+        #expect(response.value == "token=s3cret")
+        #expect(response.debugDescription.contains("body: 24 bytes"))
+    }
 }

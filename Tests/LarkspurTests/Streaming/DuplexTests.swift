@@ -8,21 +8,8 @@ struct DuplexTests {
     /// A server that answers each line with the same line in capitals.
     private static func echo() throws -> MockServer {
         let server = try MockServer()
-        server.on("POST", "/", reading: .live) { request in
-            let lines = Replies(request.pieces)
-            return MockResponse([.head(ResponseHead(status: 200)), .pieces { await lines.next() }])
-        }
+        server.on("POST", "/", reading: .live) { request in .capitals(of: request) }
         return server
-    }
-
-    private actor Replies {
-        private let pieces: AsyncStream<Data>
-        init(_ pieces: AsyncStream<Data>) { self.pieces = pieces }
-
-        func next() async -> Data? {
-            for await piece in pieces { return Data(String(decoding: piece, as: UTF8.self).uppercased().utf8) }
-            return nil
-        }
     }
 
     @Test("A reply is read before the next move is made, and the stream ends after the last move")
@@ -84,5 +71,25 @@ struct DuplexTests {
         #expect(error?.isTimeout == true)
         next.finish()
         await server.stop()
+    }
+}
+
+extension MockResponse {
+    /// Answers each piece of a request's body with the same text in capitals.
+    ///
+    /// - Parameter steps: The steps before the head.
+    static func capitals(of request: MockRequest, after steps: [Step] = []) -> MockResponse {
+        let replies = Replies(request.pieces)
+        return MockResponse(steps + [.head(ResponseHead(status: 200)), .pieces { await replies.next() }])
+    }
+}
+
+private actor Replies {
+    private let pieces: AsyncStream<Data>
+    init(_ pieces: AsyncStream<Data>) { self.pieces = pieces }
+
+    func next() async -> Data? {
+        for await piece in pieces { return Data(String(decoding: piece, as: UTF8.self).uppercased().utf8) }
+        return nil
     }
 }

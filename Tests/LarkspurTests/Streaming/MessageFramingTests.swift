@@ -94,6 +94,19 @@ struct MessageFramingTests {
         #expect(example.isMet(by: framing))
     }
 
+    @Test("A framing with a closure keeps no bytes of the messages that it has found")
+    func keepsNothing() throws {
+        var framing = CustomFraming.custom { bytes in bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) } }
+        for _ in 0..<1_000 {
+            try [UInt8]([1, 2, 0]).withUnsafeBytes { all in
+                var more = UnsafeRawBufferPointer(rebasing: all.prefix(all.count))
+                while try framing.next(in: &more) != nil {}
+            }
+        }
+        let kept = Mirror(reflecting: framing).descendant("bytes") as? [UInt8]
+        #expect(try #require(kept).isEmpty)
+    }
+
     @Test(
         "A frame outside the bytes is an error",
         arguments: [(0..<1, 4), (0..<3, 2), (-1..<1, 2), (0..<0, 0), (0..<0, -1)])

@@ -86,7 +86,7 @@ final class WireClient: Sendable {
 
     private static func connected(to port: Int) throws -> Int32 {
         #if os(Linux)
-            let kind = Int32(SOCK_STREAM.rawValue)
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         #else
             let kind = SOCK_STREAM
         #endif

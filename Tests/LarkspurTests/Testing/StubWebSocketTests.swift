@@ -96,6 +96,7 @@ struct StubWebSocketTests {
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         socket.cancel()
+        _ = await socket.closed
     }
 
     @Test("An ordinary request to a WebSocket, and a WebSocket with an ordinary answer, are refused")

@@ -238,7 +238,12 @@ struct ServerTrustTests {
         if !isCancelled { request.timeout(.attempt(.seconds(10))) }
         let task = request.serializingData()
         await gate.arrived()
-        if isCancelled { request.cancel() } else { clock.advance(by: .seconds(10)) }
+        if isCancelled {
+            request.cancel()
+        } else {
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(10))
+        }
         let error = await task.response.error
         #expect(isCancelled ? error?.isCancelled == true : error?.isTimeout == true)
         gate.open()

@@ -104,7 +104,12 @@ struct TrustEvaluationTests {
         if !isCancelled { request.timeout(.attempt(.seconds(10))) }
         let task = request.serializingData()
         for await _ in begun { break }
-        if isCancelled { request.cancel() } else { clock.advance(by: .seconds(10)) }
+        if isCancelled {
+            request.cancel()
+        } else {
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(10))
+        }
         let error = await task.response.error
         #expect(isCancelled ? error?.isCancelled == true : error?.isTimeout == true)
         for await _ in ended {}

@@ -32,6 +32,19 @@ struct WebSocketDeflateTests {
         return [UInt8](queue.takeAll())
     }
 
+    @Test("A message may have any number of last blocks, and each can refer to the bytes before it, in any pieces")
+    func lastBlocks() {
+        let empty: [UInt8] = [3, 0]
+        // "Hello" of literals, and "Hello" as a reference to it
+        let (first, again): ([UInt8], [UInt8]) = ([0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0], [0xF3, 0, 0x11, 0])
+        let blocks = first + Array(repeating: empty, count: 1_000).joined() + again + [0]
+        let length = [UInt8(blocks.count >> 8), UInt8(blocks.count & 0xFF)]
+        for pieceSize in [Int.max, 1, 40] {
+            let outcome = outcome([0xC1, 126] + length + blocks, pieceSize: pieceSize)
+            #expect(outcome.violation == nil && outcome.messages == [.text("HelloHello")], "\(outcome)")
+        }
+    }
+
     @Test(
         "The examples of RFC 7692 are read, in any pieces",
         arguments: [

@@ -30,15 +30,53 @@ struct WebSocketHookTests {
         }
     }
 
+    @Test("JSON messages keep the order of the type, and are made by the given encoder")
+    func json() async throws {
+        struct Many: Encodable { var oneValue = 1, g = 2, f = 3, e = 4, d = 5, c = 6, b = 7, a = 8 }
+        struct One: Encodable { var oneValue = 1 }
+        let received = Protected<[WebSocketMessage]>([])
+        let arrivals = Counter()
+        let (session, _) = session { socket, _ in
+            for await message in socket.messages {
+                received.withLock { $0.append(message) }
+                arrivals.increment()
+            }
+        }
+        let own = JSON.Encoder { $0.keyEncodingStrategy = .convertToSnakeCase }
+        let foundations = { @Sendable () -> JSONEncoder in
+            let encoder = JSONEncoder()
+            encoder.keyEncodingStrategy = .convertToSnakeCase
+            return encoder
+        }
+        let socket = await session.webSocket(
+            "wss://example.com/",
+            options: options { opening in
+                try await opening.send(json: Many())
+                try await opening.send(json: One(), encoder: own)
+                try await opening.send(json: One(), encoder: foundations())
+            })
+        try await socket.send(json: Many())
+        try await socket.send(json: One(), encoder: own)
+        try await socket.send(json: One(), encoder: foundations())
+        await arrivals.reached(6)
+        try await socket.close()
+        let many = #"{"oneValue":1,"g":2,"f":3,"e":4,"d":5,"c":6,"b":7,"a":8}"#
+        let three = [many, #"{"one_value":1}"#, #"{"one_value":1}"#].map { WebSocketMessage.text($0) }
+        #expect(received.withLock { $0 } == three + three)
+    }
+
     @Test(
         "The closure's messages of a lost connection are not sent again, and lost messages do not make the closure fail",
         arguments: [WebSocketReconnection.UnsentMessages.fail, .keep(upTo: 1_000)])
     func lostBeforeSending(unsent: WebSocketReconnection.UnsentMessages) async throws {
-        let (gate, deaf) = (Gate(), Gate())
+        let (gate, deaf, arrivals) = (Gate(), Gate(), Counter())
         let received = Protected<[WebSocketMessage]>([])
         let (session, _) = session { socket, number in
             guard number == 1 else {
-                for await message in socket.messages { received.withLock { $0.append(message) } }
+                for await message in socket.messages {
+                    received.withLock { $0.append(message) }
+                    arrivals.increment()
+                }
                 return
             }
             socket.setReading(false)
@@ -65,6 +103,7 @@ struct WebSocketHookTests {
             #expect(error?.code == .messagesNotSent)
         }
         try await socket.send("third")
+        await arrivals.reached(unsent == .fail ? 2 : 3)
         try await socket.close()
         let kept: [WebSocketMessage] = unsent == .fail ? [] : [.text("first")]
         #expect(received.withLock { $0 } == [.text("subscribe 2")] + kept + [.text("third")])

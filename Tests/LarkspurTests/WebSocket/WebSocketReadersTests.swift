@@ -106,7 +106,7 @@ struct WebSocketReadersTests {
 
     @Test("Pings in a row are all answered in order")
     func manyPings() async throws {
-        let pongs = Protected(0)
+        let (pongs, counted) = (Protected(0), Gate())
         server.on("GET", "/pings") { request in
             .webSocket(answering: request, compression: nil) { socket in
                 socket.send(raw: Data((0..<10).flatMap { [0x89, 1, $0] as [UInt8] }))
@@ -115,13 +115,14 @@ struct WebSocketReadersTests {
                 await socket.closed()
                 pongs.withLock { $0 = socket.pongs.count }
                 #expect(socket.pongs.prefix(10) == (0..<10).map { Data([$0]) }[...])
+                counted.open()
             }
         }
         let socket = await socket("/pings")
         var messages = socket.messages.makeAsyncIterator()
         #expect(try await messages.next() == .text("sent"))  // the pings before it have arrived
         try await socket.close()
-        try await server.wait { $0.connectionCount == 0 }
+        await counted.pass()
         #expect(pongs.withLock { $0 } == 20)
     }
 
@@ -154,6 +155,25 @@ struct WebSocketReadersTests {
         guard case .bytes(let count) = read() else { return #expect(Bool(false), "a pong and a text are due") }
         #expect(count == 7 + 11)
         #expect([buffer[0], buffer[7]] == [0x8A, 0x81])
+    }
+
+    @Test("A pong that waits for other bytes is sent before a close, after which the peer reads nothing")
+    func pongBeforeClose() {
+        let core = WebSocketCore(WebSocketOptions(), protocols: [])
+        let stream = WebSocketStream(core, attempt: 0)
+        core.link.withLock { link in
+            link.open(ResponseHead(status: 101, fields: []))
+            link.phase = .open
+            #expect(throws: Never.self) { try link.encode(.text("hello")) }
+            link.answer([Data([7])])
+            link.sendClose(.normal, "")
+        }
+        var buffer = [UInt8](repeating: 0, count: 64)
+        guard case .bytes(let count) = buffer.withUnsafeMutableBytes({ stream.read(into: $0) }) else {
+            return #expect(Bool(false), "three frames are due")
+        }
+        #expect(count == 11 + 7 + 8)
+        #expect([buffer[0], buffer[11], buffer[18]] == [0x81, 0x8A, 0x88])
     }
 
     @Test("A cancel of the request while a reader waits is no close with 1001", arguments: [false, true])

@@ -1,6 +1,7 @@
-import Larkspur
 import LarkspurTesting
 import Testing
+
+@testable import Larkspur
 
 /// The session treats a handshake like any other request. Reconnection follows its own rules.
 @Suite("WebSockets: handshake and reconnection", .timeLimit(.minutes(3)))
@@ -136,6 +137,29 @@ struct WebSocketSessionTests {
         #expect(requests.withLock { $0.count } == (reconnects ? 2 : 1))
     }
 
+    @Test("After a lost connection, the request connects again only if the rules have 1006", arguments: [false, true])
+    func lost(reconnects: Bool) async throws {
+        let session = session { request, number in
+            .webSocket(answering: request) { socket in
+                guard number == 1 else { return await socket.close(.normal) }
+                for await _ in socket.messages { break }
+                socket.cut()
+                await socket.closed()
+            }
+        }
+        let socket = await session.webSocket(
+            "wss://example.com/",
+            options: .init {
+                var rules = WebSocketReconnection.backoff(limit: 3)
+                rules.backoff = .init(scale: .zero)
+                if !reconnects { rules.closeCodes.remove(.abnormal) }
+                $0.reconnection = rules
+            })
+        try await socket.send("now")
+        #expect(await socket.closed.code == (reconnects ? .normal : .abnormal))
+        #expect(requests.withLock { $0.count } == (reconnects ? 2 : 1))
+    }
+
     @Test("Reconnections in a row have a limit, and the last error ends the request")
     func limit() async throws {
         let session = session { _, _ in .failure(.connectionRefused) }
@@ -150,15 +174,15 @@ struct WebSocketSessionTests {
         #expect(requests.withLock { $0.count } == 4)
     }
 
-    @Test("Messages that were not sent are told by the next send and by an event, or kept", arguments: [false, true])
-    func unsent(keeps: Bool) async throws {
-        let gate = Gate()
-        let received = Protected<[WebSocketMessage]>([])
-        let recorder = EventRecorder()
-        let session = session { request, number in
+    /// Returns a session whose first connection reads nothing, and is cut when the gate opens. Messages of the next
+    /// connections go to the closure.
+    private func session(
+        cutAt gate: Gate, _ receive: @escaping @Sendable (WebSocketMessage) -> Void
+    ) -> Session {
+        session { request, number in
             .webSocket(answering: request, compression: nil) { socket in
                 guard number == 1 else {
-                    for await message in socket.messages { received.withLock { $0.append(message) } }
+                    for await message in socket.messages { receive(message) }
                     return
                 }
                 socket.setReading(false)
@@ -167,6 +191,41 @@ struct WebSocketSessionTests {
                 socket.cut()
                 await socket.closed()
             }
+        }
+    }
+
+    @Test("A message that waits for room fails with the connection, and later ones are sent over the next one")
+    func waitingSender() async throws {
+        let (gate, arrivals) = (Gate(), Counter())
+        let session = session(cutAt: gate) { _ in arrivals.increment() }
+        let socket = await session.webSocket(
+            "wss://example.com/",
+            options: .init {
+                ($0.sendBufferSize, $0.compression) = (1_000, nil)
+                $0.reconnection = .backoff(limit: 3)
+                $0.reconnection?.backoff = .init(scale: .zero)
+                $0.reconnection?.unsentMessages = .fail
+            })
+        for try await _ in socket.messages(automaticallyClosing: false) { break }
+        try await socket.send(Data(count: 2_000))
+        let waiting = Task { try await socket.send(Data(count: 2_000)) }
+        await poll { !socket.socket.link.withLock { $0.senders.isEmpty } }
+        gate.open()
+        await #expect(throws: RequestError.self) { try await waiting.value }
+        await poll { requests.withLock { $0.count } == 2 && socket.state == .open }
+        try await socket.send("third")
+        await arrivals.reached(1)
+        try await socket.close()
+    }
+
+    @Test("Messages that were not sent are told by the next send and by an event, or kept", arguments: [false, true])
+    func unsent(keeps: Bool) async throws {
+        let (gate, arrivals) = (Gate(), Counter())
+        let received = Protected<[WebSocketMessage]>([])
+        let recorder = EventRecorder()
+        let session = session(cutAt: gate) { message in
+            received.withLock { $0.append(message) }
+            arrivals.increment()
         }.extending { $0.eventMonitors = [recorder] }
         let socket = await session.webSocket(
             "wss://example.com/",
@@ -178,12 +237,13 @@ struct WebSocketSessionTests {
         for try await _ in socket.messages(automaticallyClosing: false) { break }
         try await socket.send("first")
         gate.open()
-        await poll { socket.state == .open && requests.withLock { $0.count } == 2 }
+        await poll { requests.withLock { $0.count } == 2 && socket.state == .open }
         if !keeps {
             let error = await #expect(throws: RequestError.self) { try await socket.send("second") }
             #expect(error?.code == .messagesNotSent)
         }
         try await socket.send("third")
+        await arrivals.reached(keeps ? 2 : 1)
         try await socket.close()
         #expect(received.withLock { $0 } == (keeps ? [.text("first"), .text("third")] : [.text("third")]))
         await recorder.wait { $0.contains { $0.name == "finish" } }

@@ -1,5 +1,7 @@
 import CTestWidth
 import Larkspur
+import LarkspurInsight
+import LarkspurTesting
 import LarkspurURLSession
 import Testing
 
@@ -27,7 +29,7 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
 
     /// All transports; in a process that is started for one engine, only that engine.
     static let all =
-        EngineProcess.isEngine ? [urlSession] : [stub, cached, cachedOnDisk, limited, coalescing, hedging] + engines
+        EngineProcess.isEngine ? [urlSession] : [stub] + decorators + engines
 
     private static let stub = ContractSubject(
         name: "stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
@@ -57,6 +59,13 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
         name: "hedging over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
     ) { WrappedPeer(StubPeer()) { HedgingTransport($0, after: .duration(.seconds(3_600)), atMost: 1) } }
 
+    /// The cassette has no entries, so it passes all requests on.
+    private static let recording = ContractSubject(
+        name: "cassette over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { WrappedPeer(StubPeer()) { Cassette(HARArchive(), unknown: .record(from: $0)) } }
+
+    private static let decorators = [cached, cachedOnDisk, limited, coalescing, hedging, recording]
+
     private static let urlSession = ContractSubject(
         name: "URLSession", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
         capabilities: URLSessionTransport().capabilities
@@ -83,6 +92,12 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
                 WrappedPeer(try ServerPeer(CurlTransport())) {
                     HedgingTransport($0, after: .duration(.seconds(3_600)), atMost: 1)
                 }
+            },
+            ContractSubject(
+                name: "cassette over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
+                capabilities: CurlTransport().capabilities
+            ) {
+                WrappedPeer(try ServerPeer(CurlTransport())) { Cassette(HARArchive(), unknown: .record(from: $0)) }
             },
             ContractSubject(
                 name: "limits over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,

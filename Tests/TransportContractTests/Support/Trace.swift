@@ -51,7 +51,7 @@ struct Trace: Sendable {
         events.compactMap { if case .completed(let error) = $0 { .some(error) } else { nil } }
     }
 
-    var body: [UInt8] { Array(chunks.reduce(into: Data()) { $0.append($1) }) }
+    var body: Bytes { Bytes(chunks.reduce(into: Data()) { $0.append($1) }) }
     var isSuccess: Bool { completions.first.map { $0 == nil } ?? false }
     var error: TransportError? { completions.first ?? nil }
     var failure: TransportError.Code? { error?.code }
@@ -128,6 +128,7 @@ extension Trace {
     }
 
     private func auditHeads() -> [String] {
+        let names = names
         let caches = names.indices.filter { names[$0] == "cache" }
         if caches.count > 1 || caches.contains(where: { !names.indices.contains($0 + 1) || names[$0 + 1] != "head" }) {
             return ["T5: cache is not directly before the head"]

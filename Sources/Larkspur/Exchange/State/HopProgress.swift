@@ -20,7 +20,7 @@ final class HopProgress {
         /// calling `hopEnd(_:)`.
         case reader(ByteChannel?)
         /// The thread that delivers the hop's end. No task waits for the hop.
-        case nobody
+        case deliveringThread
         /// An awaiter of the response. The awaiter was resumed at the hop's end, to run the next steps.
         case awaiter
     }
@@ -32,6 +32,8 @@ final class HopProgress {
     /// The range of the received bytes in the whole body. The range is set when the first follower is told about the
     /// progress.
     var extent: BodyExtent?
+    /// Whether the hop waits for its admission, so that nothing was sent.
+    var isWaiting = false
     /// Whether the response is a redirect that the redirect handler has to decide about.
     var awaitsHandler = false
     /// Whether response gates see the head before the body is collected in memory.

@@ -112,9 +112,10 @@ extension RequestCore {
         let (action, events, news) = box.withLock { state in
             (state.receive(event, for: id), state.pendingEvents.begin(), state.news(of: event, for: id))
         }
+        // Before the event, so that who learns of the wait finds that the time stands still.
+        if case .admission(let part) = event { adjustAttemptTimeout(to: part, of: id) }
         post(events)
         if let news { tell(news) }
-        if case .admission(let part) = event { adjustAttemptTimeout(to: part, of: id) }
         switch action {
         case .none: break
         case .fill(let channel, let bytes): channel.receive(bytes)

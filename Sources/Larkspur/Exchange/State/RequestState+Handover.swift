@@ -11,7 +11,7 @@ extension RequestState {
     /// Leaves the end of a hop to the awaiter of the response, if there is exactly one awaiter, and returns the
     /// awaiter's continuation. If there were several awaiters, one of them could have to wait for another.
     mutating func leaveToAwaiter(_ hop: HopProgress, _ error: TransportError?) -> Continuation<SerializerSlot.Answer>? {
-        guard case .nobody = hop.waiter, phase == .transferring, hop.isDelivered(with: error),
+        guard case .deliveringThread = hop.waiter, phase == .transferring, hop.isDelivered(with: error),
             let awaiter = queue.takeSoleWaiter()
         else { return nil }
         hop.waiter = .awaiter

@@ -7,6 +7,13 @@ extension RequestState {
         return attempt?.hops.last ?? attempts.last { !$0.hops.isEmpty }?.hops.last
     }
 
+    /// The error of the total timeout that has ended the request in a hop. Nil after other cancels, and if the hop was
+    /// still waiting for its admission, because that tells nothing about the server.
+    var timeoutOfHop: RequestError? {
+        guard let cancellation, cancellation.isTimeout, !wasWaiting else { return nil }
+        return cancellation
+    }
+
     /// The hops of all attempts, including the hop in flight.
     var allHops: [Hop] {
         attempts.flatMap(\.hops) + (hop.map { [$0.soFar] } ?? [])
@@ -21,7 +28,8 @@ extension HopProgress {
         case .cache(let outcome): cache = outcome
         case .trailers(let fields): trailers = fields
         case .metrics(let metrics): self.metrics = metrics
-        case .admission, .head, .body, .bodySent, .completed: break
+        case .admission(let part): isWaiting = part == .waits
+        case .head, .body, .bodySent, .completed: break
         }
     }
 

@@ -18,6 +18,8 @@ struct RequestState: ~Copyable {
     private(set) var phase = RequestPhase.idle
     private(set) var pace = Pace.flowing
     private(set) var cancellation: RequestError?
+    /// Whether the hop in flight had not been admitted when the request was cancelled.
+    private(set) var wasWaiting = false
     var deadlines = Deadlines()
     /// The current stage. If a timeout ends the request, the error contains this stage.
     var stage = RequestError.Stage.building
@@ -144,7 +146,7 @@ struct RequestState: ~Copyable {
     }
 
     private mutating func noteEnd(_ reason: RequestError) {
-        cancellation = reason
+        (cancellation, wasWaiting) = (reason, hop?.isWaiting ?? false)
         if !reason.isTimeout { note(.cancel) } else if attempt?.error == nil { attempt?.error = reason }
     }
 
@@ -352,7 +354,7 @@ struct RequestState: ~Copyable {
             let exchange = end(hop, error)
             switch hop.waiter {
             case .pipeline(let continuation): return .complete(continuation, .ended(exchange), hop.task)
-            case .nobody, .awaiter: return .resume(exchange, session, hop.task)
+            case .deliveringThread, .awaiter: return .resume(exchange, session, hop.task)
             case .reader(let channel):
                 ended = exchange
                 return .endBody(channel, exchange.hop?.error, hop.task)

@@ -1,7 +1,7 @@
 /// A transport that asks admissions before another transport performs a hop.
-package final class AdmittingTransport: Transport {
+package final class AdmittingTransport: TransportDecorator {
     // Immutable
-    let base: any Transport
+    package let base: any Transport
     let admissions: [any HopAdmission]
 
     // Mutable state, guarded by the lock of `Protected`

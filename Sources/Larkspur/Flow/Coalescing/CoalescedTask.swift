@@ -14,8 +14,8 @@ final class CoalescedTask: TransportTask {
         var read: SharedRead?
         var seat = 0
         var isResumed = false
-        var isSuspended = true
-        var allowed: UInt64
+        /// The pace that the task wants. Its version counts also the changes that the exchange does not learn of.
+        var pace: ExchangePace
         var delivered: UInt64 = 0
         /// The error with which the task's user, or the transport, has ended the task.
         var endError: TransportError?
@@ -24,17 +24,6 @@ final class CoalescedTask: TransportTask {
         var isBusy = false
         /// Whether another thread has asked for a delivery meanwhile.
         var isAgain = false
-
-        /// The number of the last pace that was read.
-        var lastPace: UInt64 = 0
-
-        /// Returns the exchange and the pace that it has to know. Threads may overtake each other on the way to the
-        /// exchange, so each pace has a number.
-        mutating func nextPace() -> (SharedRead, SharedRead.Pace)? {
-            guard let read else { return nil }
-            lastPace += 1
-            return (read, SharedRead.Pace(number: lastPace, isSuspended: isSuspended, allowed: allowed))
-        }
     }
 
     init(
@@ -42,14 +31,16 @@ final class CoalescedTask: TransportTask {
         transport: CoalescingTransport
     ) {
         (self.id, self.request, self.key, self.transport) = (id, request, key, transport)
-        box = Protected(State(delegate: delegate, allowed: request.initialAllowance))
+        box = Protected(
+            State(
+                delegate: delegate, pace: ExchangePace(isSuspended: true, allowed: request.initialAllowance)))
     }
 
     // MARK: Control
 
     func resume() {
         let isFirst = box.withLock { state in
-            state.isSuspended = false
+            state.pace.isSuspended = false
             return state.delegate != nil && state.isResumed.setOnce()
         }
         guard isFirst else { return changePace() }
@@ -70,14 +61,14 @@ final class CoalescedTask: TransportTask {
 
     func suspend() {
         let hasBegun = box.withLock { state in
-            if state.isResumed { state.isSuspended = true }
+            if state.isResumed { state.pace.isSuspended = true }
             return state.isResumed
         }
         if hasBegun { changePace() }
     }
 
     func allow(upTo position: UInt64) {
-        box.withLock { $0.allowed = max($0.allowed, position) }
+        box.withLock { $0.pace.allowed = max($0.pace.allowed, position) }
         changePace()
     }
 
@@ -89,9 +80,11 @@ final class CoalescedTask: TransportTask {
     }
 
     private func changePace() {
-        if let ((read, pace), seat) = box.withLock({ state in state.nextPace().map { ($0, state.seat) } }) {
-            read.set(pace, of: seat)
+        let (read, seat, pace) = box.withLock { state in
+            state.pace.version += 1
+            return (state.read, state.seat, state.pace)
         }
+        read?.set(pace, of: seat)
         pump()
     }
 
@@ -129,8 +122,8 @@ final class CoalescedTask: TransportTask {
     private func nextEvent() -> (TransportEvent, any TransportDelegate)? {
         let (read, seat, mayRead, bodyIsAllowed) = box.withLock { state in
             state.isAgain = false
-            let mayRead = state.endError == nil && !state.isSuspended && state.delegate != nil
-            return (state.read, state.seat, mayRead, state.delivered < state.allowed)
+            let mayRead = state.endError == nil && !state.pace.isSuspended && state.delegate != nil
+            return (state.read, state.seat, mayRead, state.delivered < state.pace.allowed)
         }
         let failure = read?.failure
         let event = mayRead ? read?.next(seat, bodyIsAllowed: bodyIsAllowed) : nil
@@ -146,7 +139,7 @@ final class CoalescedTask: TransportTask {
                 return (event, delegate)
             }
             // A failure also ends a task that is suspended.
-            guard let error = state.endError ?? (state.isSuspended ? failure : nil) else { return nil }
+            guard let error = state.endError ?? (state.pace.isSuspended ? failure : nil) else { return nil }
             if state.isResumed, state.hasMetrics.setOnce() {
                 var metrics = TransportMetrics()
                 (metrics.total, metrics.responseBodyBytes) = (.zero, state.delivered)

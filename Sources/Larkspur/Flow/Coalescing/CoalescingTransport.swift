@@ -1,7 +1,7 @@
 /// A transport that sends equal reads once, with another transport.
-package final class CoalescingTransport: Transport {
+package final class CoalescingTransport: TransportDecorator {
     // Immutable
-    let base: any Transport
+    package let base: any Transport
     private let coalescing: Coalescing
 
     // Mutable state, guarded by the lock of `Protected`
@@ -43,13 +43,23 @@ package final class CoalescingTransport: Transport {
             return !state.isInvalidated
         }
         guard isOpen else { return nil }
-        if let read = box.withLock({ $0.reads[key] }), let seat = read.join(task) { return (read, seat, false) }
-        let read = SharedRead(key, task.request, transport: self)
-        guard let seat = read.join(task) else { return nil }
-        // Another task may have listed an exchange meanwhile. Then both are sent, which is not wrong.
-        _ = box.withLock { $0.reads.updateValue(read, forKey: key) }
-        return (read, seat, true)
+        while true {
+            let listed = box.withLock { $0.reads[key] }
+            if let listed, let seat = listed.join(task) { return (listed, seat, false) }
+            let read = SharedRead(key, task.request, transport: self)
+            guard let seat = read.join(task) else { return nil }
+            // If another task has listed an exchange meanwhile, this task joins that one.
+            let isListed = box.withLock { state in
+                guard state.reads[key] === listed else { return false }
+                state.reads[key] = read
+                return true
+            }
+            if isListed { return (read, seat, true) }
+        }
     }
+
+    /// The number of tasks that have joined an exchange which further tasks may join.
+    var joined: Int { box.withLock { Array($0.reads.values) }.map(\.count).reduce(0, +) }
 
     func forget(_ task: CoalescedTask) { _ = box.withLock { $0.tasks.removeValue(forKey: ObjectIdentifier(task)) } }
 

@@ -14,62 +14,24 @@ final class SharedRead: TransportDelegate {
     // Mutable state, guarded by the lock of `Protected`
     private let box = Protected(State())
 
-    /// The pace at which a reader wants the events. Of several paces, the one with the largest number counts.
-    struct Pace {
-        var number: UInt64 = 0
-        var isSuspended = false
-        var allowed: UInt64
-    }
-
     private struct Reader {
         let task: CoalescedTask
+        /// The number of events that were read.
         var position = 0
-        var pace: Pace
     }
 
     private struct State {
-        var inner: (any TransportTask)?
+        var paces = ExchangePaces()
+        /// The readers, by their seats.
         var readers: [Int: Reader] = [:]
-        var lastSeat = 0
         var isClosed = false
         var isCancelled = false
         var hasEnded = false
-        var received: UInt64 = 0
         /// The events, and the number of those before the first one here, which were released.
         var log: [TransportEvent] = []
         var released = 0
-        var granted: UInt64 = 0
-        var appliedPace = false
-        var isApplying = false
-
-        /// The number of readers that are suspended.
-        var suspended = 0
-        /// The largest position that a reader has ever allowed.
-        var allowed: UInt64 = 0
         /// The number of events that were read since the last release of read events.
         var reads = 0
-
-        var isSuspended: Bool { !readers.isEmpty && suspended == readers.count }
-
-        mutating func set(_ pace: Pace, of seat: Int) {
-            guard let old = readers[seat]?.pace, old.number < pace.number else { return }
-            readers[seat]?.pace = pace
-            suspended += (pace.isSuspended ? 1 : 0) - (old.isSuspended ? 1 : 0)
-            allowed = max(allowed, pace.allowed)
-        }
-
-        mutating func nextGrant() -> (any TransportTask, UInt64)? {
-            guard let inner, granted < allowed else { return nil }
-            granted = allowed
-            return (inner, allowed)
-        }
-
-        mutating func nextPace(after last: Bool?) -> (any TransportTask, Bool)? {
-            if last != nil { isApplying = false }
-            guard !isApplying, let inner, appliedPace != isSuspended else { return nil }
-            (appliedPace, isApplying) = (isSuspended, true)
-            return (inner, isSuspended)
-        }
 
         /// Releases the events that all readers have read. To search all readers at each read would take too long, so
         /// this is done once for as many reads as there are readers.
@@ -94,13 +56,14 @@ final class SharedRead: TransportDelegate {
     func join(_ task: CoalescedTask) -> Int? {
         box.withLock { state in
             guard !state.isClosed, task.request.priority <= request.priority else { return nil }
-            state.lastSeat += 1
-            let pace = Pace(allowed: task.request.initialAllowance)
-            state.readers[state.lastSeat] = Reader(task: task, pace: pace)
-            state.allowed = max(state.allowed, pace.allowed)
-            return state.lastSeat
+            let seat = state.paces.add(ExchangePace(allowed: task.request.initialAllowance))
+            state.readers[seat] = Reader(task: task)
+            return seat
         }
     }
+
+    /// The number of readers.
+    var count: Int { box.withLock { $0.paces.count } }
 
     func start() {
         var request = request
@@ -108,8 +71,7 @@ final class SharedRead: TransportDelegate {
         request.flow?.timeLeft = nil
         let inner = transport.base.task(for: request, id: TransportTaskID(0), delegate: self)
         let isCancelled = box.withLock { state in
-            // No other thread sets the pace before the start.
-            (state.inner, state.granted, state.isApplying) = (inner, request.initialAllowance, true)
+            state.paces.start(inner, granted: request.initialAllowance)
             return state.isCancelled
         }
         if isCancelled { return inner.cancel() }
@@ -118,19 +80,18 @@ final class SharedRead: TransportDelegate {
         if box.withLock({ $0.isCancelled }) { inner.cancel() }
     }
 
-    func set(_ pace: Pace, of seat: Int) {
-        box.withLock { $0.set(pace, of: seat) }
+    func set(_ pace: ExchangePace, of seat: Int) {
+        box.withLock { $0.paces.set(pace, of: seat) }
         adjust()
     }
 
     /// Removes a reader. The last one cancels the exchange.
     func leave(_ seat: Int) {
         let (inner, reader) = box.withLock { state -> ((any TransportTask)?, Reader?) in
-            let reader = state.readers.removeValue(forKey: seat)
-            if reader?.pace.isSuspended == true { state.suspended -= 1 }
+            let reader = state.paces.remove(seat) ? state.readers.removeValue(forKey: seat) : nil
             guard state.readers.isEmpty, !state.hasEnded else { return (nil, reader) }
             (state.isClosed, state.isCancelled) = (true, true)
-            return (state.inner, reader)
+            return (state.paces.startedTask, reader)
         }
         withExtendedLifetime(reader) {}
         if box.withLock({ $0.isClosed }) { transport.unlist(self) }
@@ -161,11 +122,13 @@ final class SharedRead: TransportDelegate {
 
     /// - Parameter pace: The pace that the calling thread has set just now; nil if it has set none.
     private func adjust(after pace: Bool? = nil) {
-        if let (inner, position) = box.withLock({ $0.nextGrant() }) { inner.allow(upTo: position) }
+        if let (inner, position) = box.withLock({ $0.paces.nextGrant() }) { inner.allow(upTo: position) }
         var last = pace
-        while let (inner, isSuspended) = box.withLock({ $0.nextPace(after: last) }) {
-            if isSuspended { inner.suspend() } else { inner.resume() }
-            last = isSuspended
+        while let (inner, isPaused) = box.withLock({ state in
+            state.paces.nextPace(isPaused: state.paces.count > 0 && state.paces.wantPause, after: last)
+        }) {
+            if isPaused { inner.suspend() } else { inner.resume() }
+            last = isPaused
         }
     }
 
@@ -177,11 +140,11 @@ final class SharedRead: TransportDelegate {
             var inner: (any TransportTask)?
             switch event {
             case .body(let bytes):
-                state.received += UInt64(bytes.count)
-                if state.received > Self.limit { state.isClosed = true }
+                _ = state.paces.receive(bytes.count)
+                if state.paces.received > Self.limit { state.isClosed = true }
             case .completed:
                 (state.isClosed, state.hasEnded) = (true, true)
-                inner = state.inner.take()
+                inner = state.paces.takeTask()
             case .admission, .information, .cache, .head, .trailers, .bodySent, .metrics: break
             }
             state.log.append(event)
@@ -191,6 +154,7 @@ final class SharedRead: TransportDelegate {
         withExtendedLifetime(inner) {}
         if closes { transport.unlist(self) }
         for reader in readers { reader.pump() }
+        if case .body = event { adjust() }
     }
 
     /// Asks all readers, because each of them has to know which evaluation its request waits for.

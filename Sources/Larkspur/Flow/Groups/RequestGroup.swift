@@ -27,7 +27,6 @@ public final class RequestGroup: Sendable {
 
     // Immutable
     private let session: Session
-    private let onFailure: GroupFailure
     private let meter = GroupMeter(total: 0)
 
     // Mutable state, guarded by the lock of `Protected`
@@ -40,8 +39,8 @@ public final class RequestGroup: Sendable {
     ///   - atOnce: The maximum number of requests in flight; at least 1.
     ///   - onFailure: Whether a failed request cancels the others. By default only those fail that wait for it.
     public init(_ session: Session, atOnce: Int = 4, onFailure: GroupFailure = .collect) {
-        (self.session, self.onFailure) = (session, onFailure)
-        box = Protected(State(order: GroupState(atOnce: atOnce)))
+        self.session = session
+        box = Protected(State(order: GroupState(atOnce: atOnce, onFailure: onFailure)))
     }
 
     /// The progress of the whole, updated while the group runs. If several tasks read it, each value goes to one of
@@ -74,18 +73,16 @@ public final class RequestGroup: Sendable {
                 throw RequestError(
                     .alreadyStarted, "the request has started; add it to the group before you attach a serializer")
             }
-            var order = state.order
-            let number = known ?? order.add()
-            for other in others {
-                let isItself = other === request
-                guard let before = isItself ? number : state.numbers[ObjectIdentifier(other)] else {
+            let before = try others.map { other in
+                if other === request { return known ?? state.order.count }
+                guard let number = state.numbers[ObjectIdentifier(other)] else {
                     throw RequestError(.foreignRequest, "the request would wait for a request that is not in the group")
                 }
-                guard order.add(number, after: before) else {
-                    throw RequestError(.dependencyCycle, "two requests of the group would wait for each other")
-                }
+                return number
             }
-            state.order = order
+            guard let number = state.order.add(known, after: before) else {
+                throw RequestError(.dependencyCycle, "two requests of the group would wait for each other")
+            }
             if known == nil {
                 state.members.append(request)
                 state.numbers[ObjectIdentifier(request)] = number
@@ -135,7 +132,7 @@ public final class RequestGroup: Sendable {
                 state.firstError = state.firstError ?? error
                 return (state.order.end(number, failed: error != nil), state.order.isOver)
             }
-            if error != nil, onFailure == .stop { cancel() }
+            if step.cancelsAll { cancel() }
             perform(step, continuation)
             if isOver { return }
         }
@@ -145,14 +142,14 @@ public final class RequestGroup: Sendable {
         _ step: GroupState.Step, _ continuation: AsyncStream<(Int, RequestError?)>.Continuation
     ) {
         let members = box.withLock { $0.members }
-        for number in step.start + step.skip {
+        for (number, isSkipped) in step.start.map({ ($0, false) }) + step.skip.map({ ($0, true) }) {
             let member = members[number]
             let core = member.handle.core
             let counting = meter.follow(member, number: number)
             box.withLock { $0.counting += counting }
             // The last closure of the request: it is called after all closures that were attached before.
             core.attach(EndSerializer()) { continuation.yield((number, $0.error)) }
-            if step.skip.contains(number) {
+            if isSkipped {
                 core.cancel(
                     RequestError(.dependencyFailed, "the request was not sent, because a request before it failed"))
             }

@@ -32,19 +32,9 @@ extension Session {
         _ endpoints: [Endpoint<Response>], atOnce: Int = 8, onFailure: GroupFailure = .collect,
         progress: BatchProgress? = nil
     ) async -> [DataResponse<Response>] {
-        let meter = progress.map { _ in GroupMeter(total: endpoints.count) }
-        let reports = Task {
-            guard let progress, let meter else { return }
-            for await value in meter.sequence where value.finished < value.total {
-                await progress(value)
-            }
-            await progress(meter.progress)
-        }
         var responses = [DataResponse<Response>?](repeating: nil, count: endpoints.count)
-        let run = BatchRun(self, endpoints, atOnce, onFailure, meter)
+        let run = BatchRun(self, endpoints, atOnce, onFailure, progress)
         await run.all { responses[$0] = $1 }
-        meter?.end()
-        await reports.value
         return responses.map { $0 ?? .notSent }
     }
 
@@ -60,13 +50,17 @@ extension Session {
     ///   - endpoints: The endpoints.
     ///   - atOnce: The maximum number of requests in flight; at least 1.
     ///   - onFailure: Whether a failed request cancels the others; by default it does not.
+    ///   - progress: A closure that gets the progress of the whole. Calls do not overlap, and each gets the latest
+    ///     value. The stream ends after the last call, which reports all requests as finished. If the iteration ends
+    ///     early, the requests that were cancelled or not sent are counted as failed.
     public nonisolated func responses<Response>(
-        to endpoints: [Endpoint<Response>], atOnce: Int = 8, onFailure: GroupFailure = .collect
+        to endpoints: [Endpoint<Response>], atOnce: Int = 8, onFailure: GroupFailure = .collect,
+        progress: BatchProgress? = nil
     ) -> AsyncStream<(index: Int, response: DataResponse<Response>)> {
         AsyncStream { continuation in
             // The task is unstructured, because the reader of the stream may end at any time. It ends with the stream.
             let task = Task {
-                let run = BatchRun(self, endpoints, atOnce, onFailure, nil)
+                let run = BatchRun(self, endpoints, atOnce, onFailure, progress)
                 await run.all { continuation.yield(($0, $1)) }
                 continuation.finish()
             }
@@ -82,17 +76,34 @@ private struct BatchRun<Response: Sendable> {
     private let atOnce: Int
     private let onFailure: GroupFailure
     private let meter: GroupMeter?
+    private let progress: Session.BatchProgress?
 
     init(
         _ session: Session, _ endpoints: [Endpoint<Response>], _ atOnce: Int, _ onFailure: GroupFailure,
-        _ meter: GroupMeter?
+        _ progress: Session.BatchProgress?
     ) {
         (self.session, self.endpoints, self.atOnce) = (session, endpoints, max(1, atOnce))
-        (self.onFailure, self.meter) = (onFailure, meter)
+        (self.onFailure, self.progress) = (onFailure, progress)
+        meter = progress.map { _ in GroupMeter(total: endpoints.count) }
     }
 
-    /// Sends all endpoints, and passes each response with its index to the closure.
+    /// Sends all endpoints, and passes each response with its index to the closure. Returns after the last report of
+    /// the progress.
     func all(_ deliver: (Int, DataResponse<Response>) -> Void) async {
+        guard let progress, let meter else { return await send(deliver) }
+        // The task is unstructured, so that the last report also comes if the calling task is cancelled.
+        let reports = Task {
+            for await value in meter.sequence where value.finished < value.total {
+                await progress(value)
+            }
+            await progress(meter.progress)
+        }
+        await send(deliver)
+        meter.end()
+        await reports.value
+    }
+
+    private func send(_ deliver: (Int, DataResponse<Response>) -> Void) async {
         await withTaskGroup(of: (Int, DataResponse<Response>).self) { group in
             var next = 0
             var isStopped = false

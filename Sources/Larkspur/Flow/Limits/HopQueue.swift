@@ -66,7 +66,6 @@ struct HeadHeap: Sendable {
     private var heads: [Head] = []
 
     var count: Int { heads.count }
-    var isEmpty: Bool { heads.isEmpty }
     var first: Head? { heads.first }
     /// The groups of the entries.
     var groups: [Int] { heads.map(\.group) }

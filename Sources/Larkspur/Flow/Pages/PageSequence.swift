@@ -34,13 +34,6 @@ extension Session {
     }
 }
 
-extension SessionContext {
-    /// Returns the URL relative to the session's base.
-    fileprivate func resolved(_ url: any URLConvertible) throws -> RequestURL {
-        try baseURL.map { try url.asRequestURL(relativeTo: $0.get()) } ?? url.asRequestURL()
-    }
-}
-
 /// The pages of a list; see ``Session/pages(of:from:by:headers:ahead:configure:)``.
 ///
 /// Each iteration starts with the first page.

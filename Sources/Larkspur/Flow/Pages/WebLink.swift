@@ -7,6 +7,10 @@ public struct WebLink: Sendable, Hashable {
     /// The relation types in lower case, such as `next`.
     public var relations: [String]
     /// The parameters by lower-case name, without `rel`. If several parameters have one name, the first counts.
+    ///
+    /// A parameter with an asterisk, such as `title*`, is decoded (RFC 8187) and replaces the one without: its value is
+    /// that of `title`. Invalid values are ignored, as are `rel*`, `rev*`, `anchor*`, `hreflang*`, `media*` and
+    /// `type*`.
     public var parameters: [String: String]
 
     /// The resource that the link is about, if it is not the response's own.
@@ -53,11 +57,23 @@ private struct LinkParser {
                 value = take("\"") ? quoted() : token(until: ";,")
                 skipBlanks()
             }
-            if !name.isEmpty, parameters[name] == nil { parameters[name] = value }
+            if !name.isEmpty, parameters[name] == nil { parameters[name] = Self.decoded(value, name) }
+        }
+        for name in parameters.keys where name.hasSuffix("*") {
+            parameters[String(name.dropLast())] = parameters.removeValue(forKey: name)
         }
         let relations = (parameters.removeValue(forKey: "rel") ?? "").lowercased().split(separator: " ").map(
             String.init)
         return WebLink(target: target, relations: relations, parameters: parameters)
+    }
+
+    /// The parameters that have no extended form, because people do not read their values.
+    private static let plainNames: Set = ["", "rel", "rev", "anchor", "hreflang", "media", "type"]
+
+    /// Returns the value of a parameter; nil if its name has an asterisk and the value is not valid.
+    private static func decoded(_ value: String, _ name: String) -> String? {
+        guard name.hasSuffix("*") else { return value }
+        return plainNames.contains(String(name.dropLast())) ? nil : value.extendedValue
     }
 
     private mutating func take(_ character: Unicode.Scalar) -> Bool {

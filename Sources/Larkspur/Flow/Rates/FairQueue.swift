@@ -14,8 +14,16 @@ struct FairQueue<Element: Hashable & Sendable>: Sendable {
     var count: Int { places.count }
     var isEmpty: Bool { places.isEmpty }
 
-    /// The number of elements with this priority or a higher one.
-    func count(from priority: RequestPriority) -> Int { levels[priority.rawValue...].reduce(0) { $0 + $1.queue.count } }
+    /// Returns the number of elements that are certainly served before a new one of this priority. More may be served
+    /// before it: elements of lower priorities that have waited long, and elements that arrive later.
+    func count(before priority: RequestPriority) -> Int {
+        let level = levels[priority.rawValue]
+        let higher = levels[(priority.rawValue + 1)...].reduce(0) { $0 + $1.queue.count }
+        // Each element of this level is served at the latest after so many of higher levels.
+        let patience = RequestPriority.patience
+        let passing = max(0, patience - level.passedOver) + level.queue.count * patience
+        return level.queue.count + min(higher, passing)
+    }
 
     mutating func append(_ element: Element, _ priority: RequestPriority) {
         lastNumber += 1

@@ -23,7 +23,9 @@ struct RateBucket<Hop: Hashable & Sendable>: Sendable {
     /// The interval that the server's quota allows, and the time until which it applies.
     private var slow: (interval: Duration, until: Duration)?
     private var queue = FairQueue<Hop>()
-    private var deadlines: [Hop: Duration] = [:]
+    /// The waiting hops that have a deadline, the earliest first.
+    private var deadlines = TimerHeap<Hop, Duration>()
+    private var deadlineIDs: [Hop: TimerHeap<Hop, Duration>.ID] = [:]
 
     var waitingCount: Int { queue.count }
 
@@ -35,7 +37,7 @@ struct RateBucket<Hop: Hashable & Sendable>: Sendable {
     func nextTime(at now: Duration, _ rule: RateRule) -> Duration? { queue.isEmpty ? nil : nextToken(at: now, rule) }
 
     /// Takes a token for the hop, if there is a token and no other hop waits. Otherwise the hop waits, unless its
-    /// deadline is earlier than its token.
+    /// deadline is earlier than its token can be while all waiting hops stay.
     mutating func arrive(
         _ hop: Hop, _ priority: RequestPriority, deadline: Duration?, at now: Duration, _ rule: RateRule
     ) -> Arrival {
@@ -44,24 +46,30 @@ struct RateBucket<Hop: Hashable & Sendable>: Sendable {
             take(at: now, rule)
             return .admitted
         }
-        let time = next + interval(at: now, rule) * queue.count(from: priority)
-        if let deadline, time > deadline { return .late(time - now) }
+        if let deadline {
+            let time = timeOfToken(queue.count(before: priority), from: next, rule)
+            if time > deadline { return .late(time - now) }
+            deadlineIDs[hop] = deadlines.insert(hop, at: deadline)
+        }
         queue.append(hop, priority)
-        deadlines[hop] = deadline
         return .queued
     }
 
     /// Takes a token for the hop that is next, and returns the hop; nil if there is no token or no hop.
     mutating func next(at now: Duration, _ rule: RateRule) -> Hop? {
         guard nextToken(at: now, rule) <= now, let hop = queue.next() else { return nil }
-        deadlines[hop] = nil
+        dropDeadline(of: hop)
         take(at: now, rule)
         return hop
     }
 
     mutating func withdraw(_ hop: Hop) -> Bool {
-        deadlines[hop] = nil
+        dropDeadline(of: hop)
         return queue.withdraw(hop)
+    }
+
+    private mutating func dropDeadline(of hop: Hop) {
+        if let id = deadlineIDs.removeValue(forKey: hop) { _ = deadlines.remove(id) }
     }
 
     /// Returns the token of a hop that has ended before it could be sent.
@@ -84,8 +92,11 @@ struct RateBucket<Hop: Hashable & Sendable>: Sendable {
             }
         }
         let next = nextToken(at: now, rule)
-        let late = deadlines.filter { $0.value < next }.map { ($0.key, next - now) }
-        for (hop, _) in late { _ = withdraw(hop) }
+        var late: [(Hop, Duration)] = []
+        while let first = deadlines.firstTime, first < next, let hop = deadlines.removeFirst(until: first) {
+            _ = withdraw(hop)
+            late.append((hop, next - now))
+        }
         return late
     }
 
@@ -93,8 +104,26 @@ struct RateBucket<Hop: Hashable & Sendable>: Sendable {
         max(fullAt - rule.interval * (rule.burst - 1), blockedUntil, now)
     }
 
-    private func interval(at now: Duration, _ rule: RateRule) -> Duration {
-        slow.flatMap { $0.until > now ? $0.interval : nil } ?? rule.interval
+    /// Returns the time of the token after `count` other ones, if each is taken as soon as it is there.
+    ///
+    /// - Parameter first: The time of the next token.
+    private func timeOfToken(_ count: Int, from first: Duration, _ rule: RateRule) -> Duration {
+        guard let slow, first < slow.until else { return token(count, from: first, fullAt: fullAt, rule) }
+        let slowTime = first + slow.interval * count
+        guard slowTime >= slow.until else { return slowTime }
+        // The tokens that are taken before the end of the slow interval, of which the first one is at `first`.
+        var slowCount = min(count, Int(((slow.until - first) / slow.interval).rounded(.up)))
+        while first + slow.interval * (slowCount - 1) >= slow.until { slowCount -= 1 }
+        while first + slow.interval * slowCount < slow.until { slowCount += 1 }
+        let last = first + slow.interval * (slowCount - 1)
+        let fullAt = max(fullAt + rule.interval * slowCount, last + rule.interval)
+        return token(count - slowCount, from: slow.until, fullAt: fullAt, rule)
+    }
+
+    /// Returns the time of the token after `count` other ones at the rate of the rule alone. No token is taken before
+    /// `start`.
+    private func token(_ count: Int, from start: Duration, fullAt: Duration, _ rule: RateRule) -> Duration {
+        max(start, max(fullAt, start) + rule.interval * (count - rule.burst + 1))
     }
 
     private mutating func take(at now: Duration, _ rule: RateRule) {

@@ -107,6 +107,14 @@ struct BreakerState: Sendable {
         }
     }
 
+    /// Opens the circuit, or prolongs its pause. A probe in flight no longer counts.
+    mutating func open(until end: Duration) {
+        if case .open(let earlier) = phase, earlier >= end { return }
+        change(to: .open(until: end))
+    }
+
+    mutating func close() { if phase != .closed { change(to: .closed) } }
+
     private mutating func change(to phase: Phase) {
         self.phase = phase
         era += 1

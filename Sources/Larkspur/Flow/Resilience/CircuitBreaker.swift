@@ -11,7 +11,8 @@
 /// redirects the request to another origin. Middleware runs above the cache, so an open circuit also refuses requests
 /// that the cache could answer. ``RetryPolicy`` does not retry `.circuitOpen`.
 ///
-/// All sessions with this object share its circuits. The breaker measures time on the clock of the first of them.
+/// All sessions with this object share its circuits. The breaker measures time on the clock of the first of them,
+/// and before its first request on the continuous clock.
 public final class CircuitBreaker: RequestMiddleware {
     /// The state of one circuit.
     #if compiler(>=6.3)
@@ -40,11 +41,17 @@ public final class CircuitBreaker: RequestMiddleware {
     public typealias Judge = @Sendable (Result<Int, any Error>) -> Bool?
 
     private struct Circuits {
-        var elapsed: (@Sendable () -> Duration)?
+        var elapsed: @Sendable () -> Duration = ContinuousClock().stopwatch()
+        /// Whether the time is that of a session's clock.
+        var isBound = false
         var all: [RequestURL.Origin: BreakerState] = [:]
         var sweepAt = 256
         var observers: [Int: AsyncStream<Change>.Continuation] = [:]
         var lastObserver = 0
+        /// The changes that the observers have not been told, in order.
+        var news: [(Change, [AsyncStream<Change>.Continuation])] = []
+        /// Whether a thread tells the observers. Only one at a time does, so that they get the changes in order.
+        var isTelling = false
     }
 
     // Immutable
@@ -88,6 +95,28 @@ public final class CircuitBreaker: RequestMiddleware {
         }
     }
 
+    // MARK: Circuits
+
+    /// The time for which a circuit stays open before a probe.
+    public var pause: Duration { rule.pause }
+
+    /// Opens the circuit of a URL's origin as if it had failed, or prolongs its pause. A probe in flight no longer
+    /// counts. The URL must be absolute: a relative URL has no circuit.
+    ///
+    /// - Parameter pause: The time before the next probe, from 10 milliseconds; the breaker's ``pause`` by default.
+    public func open(_ url: any URLConvertible, for pause: Duration? = nil) {
+        guard let origin = try? url.asRequestURL().origin else { return }
+        let pause = pause.map(Self.valid) ?? rule.pause
+        change(origin) { $0.open(until: $1 + pause) }
+    }
+
+    /// Closes the circuit of a URL's origin: requests are sent again, without a probe. The outcomes of requests that
+    /// were sent before no longer count, unless the circuit is closed already.
+    public func close(_ url: any URLConvertible) {
+        guard let origin = try? url.asRequestURL().origin else { return }
+        change(origin) { circuit, _ in circuit.close() }
+    }
+
     // MARK: Observing
 
     /// Returns the state of the circuit of a URL's origin. The URL must be absolute: a relative URL has no circuit, and
@@ -113,7 +142,7 @@ public final class CircuitBreaker: RequestMiddleware {
         return stream
     }
 
-    private var now: Duration { box.withLock { $0.elapsed }?() ?? .zero }
+    private var now: Duration { box.withLock { $0.elapsed }() }
 
     // MARK: Middleware
 
@@ -132,9 +161,13 @@ public final class CircuitBreaker: RequestMiddleware {
     }
 
     private func bind(_ clock: any Clock<Duration>) {
-        guard box.withLock({ $0.elapsed }) == nil else { return }
-        let elapsed = clock.stopwatch()
-        box.withLock { if $0.elapsed == nil { $0.elapsed = elapsed } }
+        guard !box.withLock({ $0.isBound }) else { return }
+        let (earlier, elapsed) = (now, clock.stopwatch())
+        box.withLock { circuits in
+            guard !circuits.isBound else { return }
+            circuits.elapsed = { earlier + elapsed() }
+            circuits.isBound = true
+        }
     }
 
     private func admit(_ origin: RequestURL.Origin) throws -> BreakerState.Ticket {
@@ -166,17 +199,32 @@ public final class CircuitBreaker: RequestMiddleware {
         _ origin: RequestURL.Origin, _ change: (inout BreakerState, Duration) -> Value
     ) -> Value {
         let now = now
-        let (value, news, observers) = box.withLock { circuits in
+        let (value, tells) = box.withLock { circuits in
             var circuit = circuits.all[origin] ?? BreakerState()
             let before = State(circuit.phase, at: now)
             let value = change(&circuit, now)
             circuits.all[origin] = circuit
             let after = State(circuit.phase, at: now)
             sweep(&circuits, at: now)
-            return (value, before == after ? nil : after, before == after ? [] : Array(circuits.observers.values))
+            guard before != after, !circuits.observers.isEmpty else { return (value, false) }
+            circuits.news.append((Change(origin: origin, state: after), Array(circuits.observers.values)))
+            return (value, circuits.isTelling.setOnce())
         }
-        if let news { for observer in observers { observer.yield(Change(origin: origin, state: news)) } }
+        if tells { tell() }
         return value
+    }
+
+    /// Tells the observers outside of the lock, because that may call an executor of the user.
+    private func tell() {
+        while true {
+            let news = box.withLock { circuits in
+                circuits.isTelling = !circuits.news.isEmpty
+                defer { circuits.news = [] }
+                return circuits.news
+            }
+            if news.isEmpty { return }
+            for (change, observers) in news { for observer in observers { observer.yield(change) } }
+        }
     }
 
     /// Forgets the circuits that have nothing to remember.

@@ -40,7 +40,7 @@ public final class HedgingTransport: Transport {
     }
 
     // Immutable
-    let base: any Transport
+    package let base: any Transport
     let clock: any Clock<Duration>
     private let delay: Delay
     private let deposit: Int
@@ -151,3 +151,5 @@ struct Latencies: Sendable {
         return all[min(all.count - 1, Int(Double(all.count) * fraction))]
     }
 }
+
+extension HedgingTransport: TransportDecorator {}

@@ -35,6 +35,7 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     public let authenticator: A
     private let failurePolicy: FailedRefreshPolicy
     private let refreshTimeout: Duration?
+    private let coordinator: (any RefreshCoordinator<A.Credential>)?
     private let clock: any Clock<Duration>
     private let elapsed: @Sendable () -> Duration
 
@@ -51,15 +52,18 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
     ///   - refreshTimeout: The maximum duration of a refresh; 60 seconds by default. After this time the waiting
     ///     requests fail, even if the refresh ignores its cancellation. Nil means no limit.
     ///   - failurePolicy: Whether the interceptor keeps a credential whose refresh has failed; `.keep` by default.
+    ///   - coordinator: Coordinates the refreshes of several processes; nil, the default, for a credential of this
+    ///     process alone.
     ///   - clock: The clock that measures the window and the timeout.
     public init(
         _ authenticator: A, credential: A.Credential? = nil, refreshWindow: RefreshWindow? = RefreshWindow(),
         refreshTimeout: Duration? = .seconds(60), failurePolicy: FailedRefreshPolicy = .keep,
-        clock: any Clock<Duration> = ContinuousClock()
+        coordinator: (any RefreshCoordinator<A.Credential>)? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.authenticator = authenticator
         self.failurePolicy = failurePolicy
         self.refreshTimeout = refreshTimeout
+        self.coordinator = coordinator
         self.clock = clock
         elapsed = clock.stopwatch()
         box = Protected(State(credential: credential, window: refreshWindow))
@@ -168,7 +172,11 @@ public final class AuthenticationInterceptor<A: Authenticator>: RequestIntercept
 
     private func renewed(_ old: A.Credential, _ session: Session) async -> Result<A.Credential, AuthenticationError> {
         do {
-            return .success(try await authenticator.refresh(old, for: session))
+            guard let coordinator else { return .success(try await authenticator.refresh(old, for: session)) }
+            let counted = CountedAuthenticator(authenticator)
+            let new = try await coordinator.refresh(old, with: counted, for: session)
+            if !counted.hasRefreshed { box.withLock { $0.discountRefresh() } }
+            return .success(new)
         } catch let error as AuthenticationError {
             return .failure(error)
         } catch {

@@ -70,6 +70,22 @@ extension Authenticator {
     }
 }
 
+/// A type that coordinates the refreshes of a credential that several processes share. An
+/// ``AuthenticationInterceptor`` calls it in place of ``Authenticator/refresh(_:for:)``, once for all waiting requests.
+public protocol RefreshCoordinator<Credential>: Sendable {
+    /// The credential that the processes share.
+    associatedtype Credential: AuthenticationCredential
+
+    /// Returns the credential that replaces the old one: the result of another process's refresh, or of a refresh by
+    /// the authenticator.
+    ///
+    /// The method waits while another process refreshes the credential. Its task is cancelled as that of
+    /// ``Authenticator/refresh(_:for:)``. If the method throws, the waiting requests fail with that error.
+    func refresh(
+        _ old: Credential, with authenticator: any Authenticator<Credential>, for session: Session
+    ) async throws -> Credential
+}
+
 /// The maximum number of refreshes in a period.
 ///
 /// A burst of refreshes means that something is wrong: the server refuses each new credential, or a wrong clock makes

@@ -35,7 +35,8 @@ public struct OAuth2Client: Sendable {
     private let secretPlace: SecretPlace
     private let scope: String?
     private let leeway: Duration
-    let clock: WallClock
+    /// The clock that determines the expiry of a token.
+    public let clock: WallClock
     private let session: Session?
 
     /// Creates a client.

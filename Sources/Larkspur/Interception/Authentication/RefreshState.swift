@@ -117,6 +117,9 @@ struct RefreshState<Credential: Sendable> {
         return true
     }
 
+    /// Does not count the last refresh, because the credential came from another process.
+    mutating func discountRefresh() { _ = startTimes.popLast() }
+
     /// Stores the tasks of a refresh. Returns false if the refresh has already ended.
     mutating func keep(_ tasks: [Task<Void, Never>], of refresh: SharedWork) -> Bool {
         guard case .refreshing(var underWay) = phase, underWay.refresh === refresh else { return false }

@@ -35,8 +35,10 @@ extension JSONOutput {
     private func same<Value, Result>(_ value: Value) -> Result { unsafeBitCast(value, to: Result.self) }
 
     private func encoded(keepsKeys: Bool = false, _ encode: (any Swift.Encoder) throws -> Void) throws -> Bool {
-        // Objects that contain each other would otherwise use up the stack.
-        guard state.pointee.depth <= Self.maximumDepth else { throw tooDeep() }
+        // Objects that contain each other would otherwise use up the stack, also as values without an array or object.
+        guard state.pointee.depth <= Self.maximumDepth, state.pointee.frames.count < 2 * Self.maximumDepth else {
+            throw tooDeep()
+        }
         try encode(begin(keepsKeys: keepsKeys))
         defer { end() }
         return state.pointee.frames.last?.kind != Frame.Kind.none

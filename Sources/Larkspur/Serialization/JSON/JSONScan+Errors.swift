@@ -52,7 +52,7 @@ extension JSONScan {
         let hasMark = UnsafeBufferPointer(start: bytes, count: textCount).starts(with: JSONTapeBuilder.byteOrderMark)
         let first = hasMark ? JSONTapeBuilder.byteOrderMark.count : 0
         let isText = kind(index).isString
-        let (line, column) = state.pointee.line.locate(nodes[index].offset - (isText ? 1 : 0), in: bytes, from: first)
+        let (line, column) = state.pointee.lines.locate(nodes[index].offset - (isText ? 1 : 0), in: bytes, from: first)
         return " at line \(line), column \(column)"
     }
 

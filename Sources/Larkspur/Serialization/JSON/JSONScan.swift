@@ -8,8 +8,8 @@ final class JSONScan {
         var ownsBytes = false
         /// The child that was found last in the open container of each depth, to find the path of a later child.
         var places: [Place] = []
-        /// The last offset whose line was looked up.
-        var line = JSONLine()
+        /// The lines that were looked up.
+        var lines = JSONLines()
         /// The objects that are decoded as dictionaries, whose keys are not converted.
         var dictionaries: Set<Int> = []
     }
@@ -75,26 +75,41 @@ final class JSONScan {
     }
 }
 
-/// A position in a text, to find the lines of later positions without counting from the start.
-struct JSONLine {
-    private var offset = 0
-    private var number = 1
-    private var start = 0
+/// The lines of a text. Known positions make it cheap to find the line of any offset, in any order.
+struct JSONLines {
+    private struct Position {
+        var offset: Int
+        var number = 1
+        /// The offset of the line.
+        var start: Int
 
-    /// Returns the line and the column in bytes of an offset, both counted from 1. Lines end with LF, CR or CRLF.
-    mutating func locate(_ wanted: Int, in bytes: UnsafePointer<UInt8>, from first: Int) -> (line: Int, column: Int) {
-        if wanted < start { self = JSONLine() }
-        start = max(start, first)
-        offset = max(offset, start)
-        while offset < wanted {
-            let byte = bytes[offset]
+        /// Reads a byte. Lines end with LF, CR or CRLF.
+        mutating func read(_ byte: UInt8, after last: UInt8) {
             offset += 1
-            guard byte == 0x0A || byte == 0x0D else { continue }
-            if byte == 0x0D, offset < wanted, bytes[offset] == 0x0A { offset += 1 }
-            number += 1
+            guard byte == 0x0A || byte == 0x0D else { return }
+            if byte == 0x0D || last != 0x0D { number += 1 }
             start = offset
         }
-        if offset > wanted { offset = wanted }
-        return (number, wanted - start + 1)
+    }
+
+    /// The number of bytes between two known positions. A known position for each line would take more memory than
+    /// a text with many lines.
+    static let distance = 4_096
+    private var known: [Position] = []
+
+    /// Returns the line and the column in bytes of an offset, both counted from 1. The text begins at `first`.
+    mutating func locate(_ wanted: Int, in bytes: UnsafePointer<UInt8>, from first: Int) -> (line: Int, column: Int) {
+        if known.isEmpty { known = [Position(offset: first, start: first)] }
+        var (low, high) = (0, known.count - 1)
+        while low < high {
+            let middle = (low + high + 1) / 2
+            if known[middle].offset <= wanted { low = middle } else { high = middle - 1 }
+        }
+        var position = known[low]
+        while position.offset < wanted {
+            position.read(bytes[position.offset], after: position.offset > first ? bytes[position.offset - 1] : 0)
+            if position.offset - known[known.count - 1].offset >= Self.distance { known.append(position) }
+        }
+        return (position.number, wanted - position.start + 1)
     }
 }

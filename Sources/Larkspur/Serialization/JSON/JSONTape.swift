@@ -102,18 +102,6 @@ struct JSONTape {
         let count = node.kind == .number ? node.length : Int(truncatingIfNeeded: node.head >> 16 & 0xFFFF)
         return UnsafeBufferPointer(start: bytes + node.offset, count: count)
     }
-
-    /// Returns the offset of the byte behind the value's text, except for arrays and objects.
-    func textEnd(_ index: Int) -> Int {
-        let node = nodes[index]
-        switch node.kind {
-        case .null, .yes: return node.offset + 4
-        case .no: return node.offset + 5
-        case .integer, .double, .number: return node.offset + digits(index).count
-        case .plain, .unicode, .escaped: return node.offset + node.length + 1
-        case .array, .object: return node.offset + 1
-        }
-    }
 }
 
 /// The memory of tapes. One piece is kept for the next tape: the system would otherwise take large pieces back and

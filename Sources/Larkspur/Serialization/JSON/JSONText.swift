@@ -61,7 +61,7 @@ struct JSONText {
 
     mutating func append(_ value: Bool) { if value { append("true") } else { append("false") } }
 
-    /// Appends an integer in decimal. Not named `append`, because an `UInt8` would then be appended as a byte.
+    /// Appends an integer in decimal. Not named `append`, because a `UInt8` would then be appended as a byte.
     mutating func appendInteger(_ value: some FixedWidthInteger) {
         guard let small = Int64(exactly: value) else { return append(value.description) }
         if small < 0 { append(UInt8(ascii: "-")) }

@@ -59,7 +59,7 @@ struct CacheFolderStress {
         // Some responses are stale at once, and confirmed by the next request.
         let headers: HTTPHeaders = [
             "Cache-Control": Bool.random() ? "max-age=60" : "max-age=0", "ETag": "\"\(number)\"",
-            "X-Padding": String(repeating: "x", count: Int.random(in: 0..<200)),
+            "Transfer-Encoding": "chunked", "X-Padding": String(repeating: "x", count: Int.random(in: 0..<200)),
         ]
         let isKnown = request.fields.contains { $0.name == "If-None-Match" } && Int.random(in: 0..<4) > 0
         if isKnown { return .response(304, headers: headers) }

@@ -94,7 +94,8 @@ import Measuring
     struct WaitingBenchmark: Sendable {
         let count: Int
 
-        func run() async {
+        /// Returns the bytes by which a waiting request is larger than one in flight.
+        func run() async -> Int {
             // All requests are kept to the end, so that no memory is used twice.
             var kept: [DataRequest] = []
             let inFlight = await memory(of: Session(transport: SilentTransport()), &kept)
@@ -104,6 +105,7 @@ import Measuring
             print(
                 "scenario=waiting count=\(count) in_flight_bytes=\(inFlight) waiting_bytes=\(waiting)",
                 "difference=\(waiting - inFlight)")
+            return waiting - inFlight
         }
 
         /// Returns the resident memory of each request.

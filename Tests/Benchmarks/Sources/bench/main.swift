@@ -1,4 +1,5 @@
 import Larkspur
+import LarkspurFleet
 import Measuring
 
 // bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N]
@@ -7,8 +8,11 @@ import Measuring
 // bench cache [hit|miss_not_stored|miss_stored]
 // bench cache-folder FOLDER SECONDS
 // bench load|cancel|memory|sessions URL [OPTIONS]
-// bench limits URL [COUNT]
-// bench waiting [COUNT]
+// bench store FOLDER [SECONDS]
+// bench store redis://…
+// bench limits|insight URL [COUNT]
+// bench waiting [COUNT] [--bytes-at-most N]
+// bench images [COUNT] [--microseconds-at-most N] [--allocations-at-most N]
 // bench websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]
 // bench large URL [--times-at-most N]
 // bench stream URL [--grows-at-most KIB]
@@ -19,6 +23,11 @@ let numbers = arguments.prefix { !$0.hasPrefix("--") }.dropFirst().compactMap { 
 /// Returns a limit from the command line.
 func limit(_ name: String) -> Double? {
     arguments.firstIndex(of: name).flatMap { index in arguments.dropFirst(index + 1).first.flatMap { Double($0) } }
+}
+
+/// Returns the store in a folder, or the store at a URL.
+func store(_ path: String) throws -> any SharedStore {
+    path.contains("://") ? try ValkeyStore(path) : try FileStore(folder: URL(fileURLWithPath: path))
 }
 
 switch arguments.first {
@@ -42,20 +51,83 @@ case "json", "codings":
 case "sse": try await EventsBenchmark().run()
 case "cache": try await CacheBenchmark().run(only: arguments.dropFirst().first)
 case "cache-disk": try await DiskCacheBenchmark().run()
-case "cache-large": try await DiskCacheBenchmark().large()
+case "cache-large":
+    let growth = try await DiskCacheBenchmark().large()
+    if let limit = limit("--grows-at-most"), growth > limit {
+        print("the peak of memory grew by \(growth) KiB, the limit is \(limit)")
+        exit(1)
+    }
 case "cache-folder":
     guard let path = arguments.dropFirst().first, let seconds = arguments.dropFirst(2).first.flatMap(Double.init) else {
         print("usage: bench cache-folder FOLDER SECONDS")
         exit(2)
     }
     if try await !CacheFolderStress(folder: URL(fileURLWithPath: path), seconds: seconds).run() { exit(1) }
-case "limits":
-    guard let url = arguments.dropFirst().first else {
-        print("usage: bench limits URL [COUNT]")
+case "store":
+    guard let path = arguments.dropFirst().first else {
+        print("usage: bench store FOLDER [SECONDS] | store redis://…")
         exit(2)
     }
-    try await LimitsBenchmark(url: url, count: arguments.dropFirst(2).first.flatMap { Int($0) } ?? 10_000).run()
-case "waiting": await WaitingBenchmark(count: numbers.first ?? 100_000).run()
+    if let seconds = arguments.dropFirst(2).first.flatMap(Double.init) {
+        try await StoreStress(folder: URL(fileURLWithPath: path), seconds: seconds).run()
+    } else {
+        try await StoreStress.measure(try store(path))
+    }
+case "admissions":
+    guard let path = arguments.dropFirst().first else {
+        print("usage: bench admissions FOLDER | admissions redis://…")
+        exit(2)
+    }
+    try await AdmissionsBenchmark(store: try store(path)).run()
+case "fleet":
+    guard arguments.count == 5, let subject = FleetStress.Subject(rawValue: arguments[3]),
+        let count = Int(arguments[4])
+    else {
+        print("usage: bench fleet FOLDER|URL SERVER rates|cache|circuit COUNT")
+        exit(2)
+    }
+    try await FleetStress(store: try store(arguments[1]), server: arguments[2]).run(subject, count: count)
+case "tokens":
+    guard arguments.count == 5 else {
+        print(
+            "usage: bench tokens FOLDER|URL SERVER save REFRESH-TOKEN | bench tokens FOLDER|URL SERVER fail|reuse COUNT"
+        )
+        exit(2)
+    }
+    let stress = TokenStress(
+        store: try store(arguments[1]), server: arguments[2], reuses: arguments[3] == "reuse")
+    if arguments[3] == "save" {
+        try await stress.save(refreshToken: arguments[4])
+    } else {
+        try await stress.run(requests: Int(arguments[4]) ?? 1)
+    }
+case "limits", "insight":
+    guard let url = arguments.dropFirst().first else {
+        print("usage: bench \(arguments[0]) URL [COUNT]")
+        exit(2)
+    }
+    let count = arguments.dropFirst(2).first.flatMap { Int($0) } ?? 10_000
+    if arguments[0] == "limits" {
+        try await LimitsBenchmark(url: url, count: count).run()
+    } else {
+        try await InsightBenchmark(url: url, count: count).run()
+    }
+case "waiting":
+    let bytes = await WaitingBenchmark(count: numbers.first ?? 100_000).run()
+    if let limit = limit("--bytes-at-most"), Double(bytes) > limit {
+        print("a waiting request has \(bytes) bytes beside its own, the limit is \(limit)")
+        exit(1)
+    }
+case "images":
+    let hit = try await ImagesBenchmark(count: numbers.first ?? 1_000_000).run()
+    if let limit = limit("--microseconds-at-most"), hit.microseconds > limit {
+        print("a hit in the memory cache takes \(hit.microseconds) µs, the limit is \(limit)")
+        exit(1)
+    }
+    if let limit = limit("--allocations-at-most"), hit.allocations > limit {
+        print("a hit in the memory cache takes \(hit.allocations) allocations, the limit is \(limit)")
+        exit(1)
+    }
 case "ends": await EndsBenchmark().run(count: 1_000)
 case "websocket":
     let rest = Array(arguments.dropFirst())
@@ -85,6 +157,16 @@ case "stream":
         print("the peak of memory grew by \(growth) KiB, the limit is \(limit)")
         exit(1)
     }
+case "duplex":
+    guard let benchmark = DuplexBenchmark(Array(arguments.dropFirst())) else {
+        print("usage: bench duplex URL MEGABYTES [CA] [--http1] [--grows-at-most KIB]")
+        exit(2)
+    }
+    let growth = try await benchmark.run()
+    if let limit = limit("--grows-at-most"), growth > limit {
+        print("the peak of memory grew by \(growth) KiB, the limit is \(limit)")
+        exit(1)
+    }
 case "load", "cancel", "memory", "sessions":
     guard let plan = Plan(arguments.dropFirst()) else {
         print("usage: bench \(arguments[0]) URL \(Plan.options)")
@@ -99,10 +181,11 @@ case "load", "cancel", "memory", "sessions":
 default:
     print(
         "usage: bench pipeline [COUNT] [CONCURRENCY] [--allocations-at-most N] | json|codings FILE | sse|ends|cache [SUBJECT]|cache-disk",
-        "| cache-folder FOLDER SECONDS",
-        "| limits URL [COUNT] | waiting [COUNT]",
+        "| cache-folder FOLDER SECONDS | store FOLDER|URL [SECONDS] | admissions FOLDER|URL",
+        "| limits|insight URL [COUNT] | waiting [COUNT] | images [COUNT] [--microseconds-at-most N] [--allocations-at-most N]",
         "| websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]",
-        "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
+        "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB]",
+        "| duplex URL MEGABYTES [CA] [--http1] [--grows-at-most KIB] | cache-large [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
     )
     exit(2)
 }

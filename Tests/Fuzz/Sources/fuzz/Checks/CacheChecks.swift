@@ -16,7 +16,8 @@ func checkCacheControl(_ bytes: [UInt8]) throws {
     // Each line is also a response of its own, whose freshness is calculated.
     let rules = CacheRules(HTTPCache.Options())
     for line in lines {
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: "Cache-Control", value: line)])
+        let head = ResponseHead(
+            status: 200, version: "HTTP/2", fields: [HeaderField(name: "Cache-Control", value: line)])
         let stored = StoredHead(
             url: "http://h/", partition: "", selection: Selection(names: [], values: []), head: head, requested: 0,
             received: 0)
@@ -54,7 +55,7 @@ func checkEntries(_ bytes: [UInt8]) throws {
     try opened.write(file, at: 0)
     guard let entry = DiskEntry(opened, path, size: UInt64(file.count)) else { return }
     try require(entry.end <= entry.size, "the body is within the file")
-    let length = entry.blocks?.reduce(0) { $0 + UInt64($1.count) }
+    let length = entry.body.map { UInt64($0.count) }
     try require(length ?? entry.record.count == entry.record.count, "a body has its length")
     try require(abs(entry.record.received) < 1e12 && entry.record.initialAge >= 0, "times are in a safe range")
     _ = entry.record.stored(partition: "", Selection(names: entry.record.selection.names, in: [])).served(age: 1)

@@ -1,13 +1,14 @@
 /// The fuzzers and their checks: no input makes the code trap or break one of the rules.
 enum Fuzzer: String, CaseIterable, Sendable {
-    case cachecontrol, certificates, cookies, entries, exchanges, frames, heads, json, multipart, requests, streams
-    case urls, websocket, xml
+    case archives, cachecontrol, certificates, cookies, entries, exchanges, frames, heads, images, json, multipart
+    case requests, streams, urls, websocket, xml
 
     /// Whether an input is sent over sockets, which takes milliseconds.
     var usesSockets: Bool { self == .exchanges || self == .frames }
 
     func check(_ bytes: [UInt8]) throws {
         switch self {
+        case .archives: try checkArchive(bytes)
         case .cachecontrol: try checkCacheControl(bytes)
         case .certificates: try checkCertificates(bytes)
         case .cookies: try checkCookies(bytes)
@@ -15,6 +16,7 @@ enum Fuzzer: String, CaseIterable, Sendable {
         case .exchanges: try checkExchanges(bytes)
         case .frames: try checkFrames(bytes)
         case .heads: try checkHeads(bytes)
+        case .images: try checkImages(bytes)
         case .json: try checkJSON(bytes)
         case .multipart: try checkMultipart(bytes)
         case .requests: try checkRequests(bytes)

@@ -84,14 +84,16 @@
             input.withLock { $0 = nil }
             // Connections that played the input may be reused and are not reliable; a new transport is.
             let sound = CurlTransport()
-            let end = try start(.http1, over: sound).finish()
+            let end = try start(.http1, over: sound, limit: .seconds(7)).finish()
             sound.invalidate()
             try require(end == "sound", "another transport still works")
         }
 
-        private func start(_ version: HTTPVersionChoice, over transport: CurlTransport? = nil) throws -> Hop {
+        private func start(
+            _ version: HTTPVersionChoice, over transport: CurlTransport? = nil, limit: Duration = .seconds(2)
+        ) throws -> Hop {
             var request = TransportRequest(url: try RequestURL("http://127.0.0.1:\(port)/"))
-            (request.version, request.timeouts.total) = (version, .seconds(2))
+            (request.version, request.timeouts.total) = (version, limit)
             let hop = Hop()
             (transport ?? self.transport).task(for: request, id: TransportTaskID(1), delegate: hop).resume()
             return hop

@@ -1,0 +1,288 @@
+/// The second level of a cache: looks for responses, stores them and removes them, without blocking a thread.
+final class SecondLevel: Sendable {
+    private let level: any SharedCacheLevel
+    private let rules: CacheRules
+    private let now: @Sendable () -> Double
+    private let box = Protected(State())
+
+    /// The maximum size of a response's head in bytes.
+    private static let maximumHead = 64 << 10
+    /// The maximum number of URLs whose removal is not finished. With more of them, all responses are removed.
+    private static let maximumRemovals = 256
+    /// The time for which no process waits for a response that turned out not to be shared.
+    private static let unsharedLifetime = Duration.seconds(10)
+
+    private struct State {
+        /// The tasks that wait for a lookup of another task.
+        var waiting: [CacheKey: [CachingTask]] = [:]
+        /// The removals that are not in the level yet; nil for all URLs. The number tells two removals apart.
+        var removals: [String?: UInt64] = [:]
+        var lastRemoval: UInt64 = 0
+        var hits = 0
+        var failures = 0
+        var problem: String?
+        /// The problem that was reported last, until the level works again.
+        var reported: String?
+    }
+
+    init(_ level: any SharedCacheLevel, _ rules: CacheRules, now: @escaping @Sendable () -> Double) {
+        (self.level, self.rules, self.now) = (level, rules, now)
+    }
+
+    var maximumSize: Int { level.maximumSize }
+
+    var counts: (hits: Int, failures: Int) { box.withLock { ($0.hits, $0.failures) } }
+
+    /// Returns the problem of the level, each once.
+    func takeProblem() -> String? { box.withLock { $0.problem.take() } }
+
+    private func failed(_ error: any Error) {
+        let text = "the second level of the cache has failed: \(error)"
+        box.withLock { state in
+            state.failures += 1
+            guard state.reported == nil else { return }
+            (state.problem, state.reported) = (text, text)
+        }
+    }
+
+    /// Runs an operation of the level. Returns nil if it fails.
+    private func tried<Result>(_ operation: () async throws -> Result) async -> Result? {
+        do {
+            let result = try await operation()
+            box.withLock { if $0.reported != nil { ($0.problem, $0.reported) = (nil, nil) } }
+            return result
+        } catch {
+            failed(error)
+            return nil
+        }
+    }
+
+    // MARK: Looking
+
+    /// Looks for the response to the task's request. Tasks with the same key share one lookup.
+    func look(for task: CachingTask) {
+        let isFirst = box.withLock { state in
+            guard state.waiting[task.key] != nil else {
+                state.waiting[task.key] = [task]
+                return true
+            }
+            state.waiting[task.key]?.append(task)
+            return false
+        }
+        guard isFirst else { return }
+        Task { [self] in
+            let answer = await answer(for: task)
+            let tasks = box.withLock { $0.waiting.removeValue(forKey: task.key) ?? [] }
+            // The first task that has not ended lists its exchange, which the others then join.
+            var rest: SharedAnswer? = answer
+            for task in tasks where task.endLooking(with: rest) { rest = nil }
+        }
+    }
+
+    private func answer(for task: CachingTask) async -> SharedAnswer? {
+        let mark = task.cache.mark
+        guard await finishRemovals(of: task.key.url), let first = await found(task, mark) else { return nil }
+        if first.isServed(task, rules, now()) || first.isUnshared { return served(first, task, mark) }
+        guard task.mayAsk else { return SharedAnswer(first, nil) }
+        let turn = await tried { [self] in
+            try await level.claim(first.name) { [self] in
+                let found = try await find(task)
+                return found.isUnshared || found.isServed(task, rules, now())
+            }
+        }
+        // Another process may have stored the response before this one took its turn.
+        guard let second = await found(task, mark) else { return nil }
+        if second.isServed(task, rules, now()) {
+            turn??.end()
+            return served(second, task, mark)
+        }
+        adopt(second, task, mark)
+        return SharedAnswer(second, turn ?? nil)
+    }
+
+    private func served(_ found: SharedFound, _ task: CachingTask, _ mark: UInt64) -> SharedAnswer {
+        guard found.isServed(task, rules, now()), task.cache.isCurrent(task.key.url, since: mark) else {
+            return SharedAnswer(found, nil)
+        }
+        adopt(found, task, mark)
+        box.withLock { $0.hits += 1 }
+        return SharedAnswer(found, nil, isServed: true)
+    }
+
+    /// Stores the response in the first level.
+    private func adopt(_ found: SharedFound, _ task: CachingTask, _ mark: UInt64) {
+        guard let response = found.response,
+            let writer = task.cache.store.begin(response.head, length: response.body.count)
+        else { return }
+        guard task.cache.isCurrent(task.key.url, since: mark), let body = (response.body as? MemoryBody)?.data else {
+            return writer.drop()
+        }
+        if !body.isEmpty { writer.append(body) }
+        writer.commit(head: nil, body: nil)
+    }
+
+    private func found(_ task: CachingTask, _ mark: UInt64) async -> SharedFound? {
+        guard let found = await tried({ [self] in try await find(task) }),
+            task.cache.isCurrent(task.key.url, since: mark)
+        else { return nil }
+        return found
+    }
+
+    private func find(_ task: CachingTask) async throws -> SharedFound {
+        let key = task.key
+        let primary = SharedName.response(key)
+        let values = try await level.values(for: [SharedName.all, SharedName.url(key.url), primary])
+        guard values.count == 3 else { throw TransportError(.connectionLost, "a level has lost values") }
+        var found = SharedFound(primary, SharedGenerations(ofAll: values[0], ofURL: values[1]))
+        let value = try await value(values[2], primary, found.generations)
+        switch value?.content {
+        case nil: break
+        case .unshared: found.isUnshared = true
+        case .response(let record, let body):
+            found.response = Self.response(record, body, key, Selection(names: [], values: []))
+        case .varies(let names):
+            let selection = Selection(names: names, in: task.request.fields)
+            found.name = SharedName.variant(key, selection)
+            let data = try await level.values(for: [found.name]).first ?? nil
+            switch try await self.value(data, found.name, found.generations)?.content {
+            case .response(let record, let body): found.response = Self.response(record, body, key, selection)
+            case .unshared: found.isUnshared = true
+            case .varies, nil: break
+            }
+        }
+        return found
+    }
+
+    /// Reads a value of the present generations. A damaged one is removed. A value that is larger than the limit stays
+    /// there, because other processes may have another limit.
+    private func value(_ data: Data?, _ name: String, _ generations: SharedGenerations) async throws -> SharedValue? {
+        guard let data else { return nil }
+        guard data.count - 2 * Self.maximumHead <= level.maximumSize else { return nil }
+        guard let value = SharedValue(data, for: name) else {
+            try await level.removeValue(for: name)
+            return nil
+        }
+        return value.generations == generations ? value : nil
+    }
+
+    private static func response(
+        _ record: DiskRecord, _ body: Data, _ key: CacheKey, _ selection: Selection
+    ) -> StoredResponse? {
+        guard record.url == key.url, record.partition == DiskName.partitionHash(key.partition),
+            record.selection == DiskSelection(selection)
+        else { return nil }
+        return StoredResponse(head: record.stored(partition: key.partition, selection), body: MemoryBody(body))
+    }
+
+    // MARK: Storing
+
+    /// Stores a response, and ends the turn afterwards. Without a body it is too large to be shared.
+    func store(_ head: StoredHead, _ body: Data?, _ key: CacheKey, _ ticket: SharedTicket) {
+        Task { [self] in
+            defer { ticket.turn?.end() }
+            guard let lifetime = lifetime(of: head), let body, body.count <= level.maximumSize,
+                head.head.rawFields.count <= Self.maximumHead, SharedValue.canHold(head.selection),
+                !box.withLock({ $0.removals[head.url] != nil || $0.removals[nil] != nil })
+            else { return await setUnshared(key, ticket) }
+            let record = DiskRecord(
+                head, partition: DiskName.partitionHash(key.partition), count: UInt64(body.count))
+            let value = SharedValue(.response(record, body: body), ticket.generations)
+            _ = await tried { [self] in
+                let primary = SharedName.response(key)
+                guard !head.selection.names.isEmpty else {
+                    return try await level.set(value.bytes(for: primary), for: primary, lifetime: lifetime)
+                }
+                let name = SharedName.variant(key, head.selection)
+                try await level.set(value.bytes(for: name), for: name, lifetime: lifetime)
+                let list = SharedValue(.varies(head.selection.names), ticket.generations)
+                try await level.set(list.bytes(for: primary), for: primary, lifetime: level.maximumLifetime)
+            }
+        }
+    }
+
+    /// Notes that the server's response is not shared, so that no process waits for it.
+    func storeUnshared(_ key: CacheKey, _ ticket: SharedTicket) {
+        Task { [self] in
+            await setUnshared(key, ticket)
+            ticket.turn?.end()
+        }
+    }
+
+    private func setUnshared(_ key: CacheKey, _ ticket: SharedTicket) async {
+        let value = SharedValue(.unshared, ticket.generations).bytes(for: ticket.name)
+        _ = await tried { [self] in
+            try await level.set(
+                value, for: ticket.name, lifetime: min(Self.unsharedLifetime, level.maximumLifetime))
+        }
+    }
+
+    /// Stores a response that the server has confirmed.
+    func store(confirmed head: StoredHead, _ body: any StoredBody, _ key: CacheKey, _ ticket: SharedTicket) {
+        Task { [self] in
+            var bytes = body.count <= UInt64(level.maximumSize) ? Data() : nil
+            while let count = bytes?.count, count < body.count {
+                let part = await withCheckedContinuation { done in
+                    body.read(at: UInt64(count)) { done.resume(returning: try? $0.get()) }
+                }
+                if let part, !part.isEmpty { bytes?.append(part) } else { bytes = nil }
+            }
+            store(head, bytes, key, ticket)
+        }
+    }
+
+    /// Removes the response to the requests with a key, because only the first level stores the newer response.
+    func removeResponse(_ key: CacheKey) {
+        Task { [self] in
+            _ = await tried { [self] in try await level.removeValue(for: SharedName.response(key)) }
+        }
+    }
+
+    /// Returns the time for which a response can be of use; nil for no time.
+    private func lifetime(of head: StoredHead) -> Duration? {
+        let options = rules.options
+        let windows = [
+            head.control.staleWhileRevalidate ?? options.staleWhileRevalidate.map { $0 / .seconds(1) },
+            head.control.staleIfError ?? options.staleIfError.map { $0 / .seconds(1) },
+        ]
+        let window = windows.compactMap { $0 }.max() ?? 0
+        let seconds = rules.lifetime(of: head) - head.age(at: now()) + window
+        guard seconds > 0 else { return nil }
+        return min(.seconds(min(seconds, CacheControl.limit)), level.maximumLifetime)
+    }
+
+    // MARK: Removing
+
+    /// Removes the responses of a URL, or of all URLs, by a new generation. Until the level has it, this process does
+    /// not use the level for these URLs.
+    func remove(_ url: String?) {
+        let url = box.withLock { state -> String? in
+            let removed = state.removals.count < Self.maximumRemovals ? url : nil
+            if removed == nil { state.removals = [:] }
+            state.lastRemoval += 1
+            state.removals[removed] = state.lastRemoval
+            return removed
+        }
+        Task { [self] in _ = await finishRemoval(of: url) }
+    }
+
+    /// Returns whether all removals of the URL are in the level.
+    private func finishRemovals(of url: String) async -> Bool {
+        let (all, one) = box.withLock { ($0.removals[nil] != nil, $0.removals[url] != nil) }
+        if all, !(await finishRemoval(of: nil)) { return false }
+        if one, !(await finishRemoval(of: url)) { return false }
+        return true
+    }
+
+    private func finishRemoval(of url: String?) async -> Bool {
+        guard let number = box.withLock({ $0.removals[url] }) else { return true }
+        let name = url.map(SharedName.url) ?? SharedName.all
+        // A response of an older generation ends before this value, also if it is still in flight now.
+        let lifetime = level.maximumLifetime * 2
+        let isDone: Void? = await tried { [self] in
+            try await level.set(SharedGenerations.new(), for: name, lifetime: lifetime)
+        }
+        guard isDone != nil else { return false }
+        box.withLock { if $0.removals[url] == number { $0.removals[url] = nil } }
+        return true
+    }
+}

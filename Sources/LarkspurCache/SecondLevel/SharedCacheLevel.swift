@@ -1,0 +1,86 @@
+/// A second level of an ``HTTPCache``, which several processes share: values with a lifetime, and the right to ask the
+/// server for a response.
+///
+/// The cache gives a level bytes alone. They hold responses, so a level that other parties can read should encrypt
+/// them. Names have at most 80 ASCII characters, and no secrets. The cache recognises values that are damaged, or that
+/// are of another name, and removes them.
+///
+/// A function that throws makes the request go on without the level. All functions return or throw after a limited
+/// time, also if the level cannot be reached.
+public protocol SharedCacheLevel: Sendable {
+    /// The maximum size of a response's body in bytes. Larger responses are not shared.
+    var maximumSize: Int { get }
+    /// The maximum lifetime of a response.
+    var maximumLifetime: Duration { get }
+
+    /// Returns the value of each name, in the same order; nil if there is none, or its lifetime has ended.
+    func values(for names: [String]) async throws -> [Data?]
+
+    /// Stores a value, whatever the name had before.
+    func set(_ value: Data, for name: String, lifetime: Duration) async throws
+
+    /// Removes a value.
+    func removeValue(for name: String) async throws
+
+    /// Waits until this process has the right to ask the server, or until another process has stored the response.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the right.
+    ///   - isStored: Looks for the response. The level calls it from time to time while another process has the right.
+    /// - Returns: The right; nil if the response is stored, or if the limit of the level is reached.
+    func claim(
+        _ name: String, unless isStored: @escaping @Sendable () async throws -> Bool
+    ) async throws -> SharedCacheTurn?
+}
+
+/// The right of one process to ask the server for a response, which the others wait for.
+public final class SharedCacheTurn: Sendable {
+    private let box: Protected<(@Sendable () -> Void)?>
+
+    /// Creates a right.
+    ///
+    /// - Parameter end: Gives the right up. The cache calls it once, when the response is stored or cannot be.
+    public init(_ end: @escaping @Sendable () -> Void) { box = Protected(end) }
+
+    /// Gives the right up.
+    public func end() { box.withLock { $0.take() }?() }
+
+    deinit { end() }
+}
+
+extension HTTPCache {
+    /// Creates a cache in memory over a second level that several processes share.
+    ///
+    /// A response that is not in memory is looked for in the second level, and one process at a time asks the server
+    /// for it. The second level holds complete responses of a limited size. If it fails, or is slow, requests go on
+    /// without it: one of them reports ``CacheOutcome/unavailable(because:)``, and ``Statistics/sharedFailures`` counts
+    /// the failures.
+    ///
+    /// `remove(_:)` and `removeAll()` also concern the second level, but not the memory of other processes.
+    /// ``entries`` and ``remove(matching:)`` concern the memory alone.
+    ///
+    /// - Parameters:
+    ///   - level: The second level, such as the `SharedResponses` of LarkspurFleet.
+    ///   - limit: The maximum size of all entries in memory, in bytes.
+    ///   - options: The settings.
+    public convenience init(
+        shared level: any SharedCacheLevel, limit: UInt64 = 64 << 20, options: Options = Options()
+    ) {
+        self.init(
+            MemoryStore(limit: limit, maximumEntrySize: options.maximumEntrySize), options: options, level: level)
+    }
+
+    /// Creates a cache in files over a second level that several processes share.
+    ///
+    /// - Parameters:
+    ///   - level: The second level, as in ``init(shared:limit:options:)``.
+    ///   - folder: The folder, as in ``onDisk(at:limit:options:)``.
+    ///   - limit: The maximum size of all entries in the folder, in bytes.
+    ///   - options: The settings.
+    public convenience init(
+        shared level: any SharedCacheLevel, onDisk folder: URL, limit: UInt64 = 200 << 20, options: Options = Options()
+    ) {
+        self.init(
+            DiskStore(folder, limit: limit, maximumEntrySize: options.maximumEntrySize), options: options, level: level)
+    }
+}

@@ -1,0 +1,140 @@
+internal import CLarkspur
+
+/// The generations of a URL's responses and of all responses. A response of another generation was removed.
+struct SharedGenerations: Sendable, Equatable {
+    static let size = 16
+    /// The generation before the first removal.
+    static let first = [UInt8](repeating: 0, count: size)
+
+    let ofAll: [UInt8]
+    let ofURL: [UInt8]
+
+    init(ofAll: Data?, ofURL: Data?) {
+        // Any other bytes are as good as a generation: no response has it.
+        func generation(_ data: Data?) -> [UInt8] {
+            data.map { Array($0.prefix(Self.size)) + [UInt8](repeating: 1, count: max(0, Self.size - $0.count)) }
+                ?? Self.first
+        }
+        (self.ofAll, self.ofURL) = (generation(ofAll), generation(ofURL))
+    }
+
+    init?(_ reader: inout ByteReader) {
+        guard let ofAll = reader.bytes(Self.size), let ofURL = reader.bytes(Self.size) else { return nil }
+        (self.ofAll, self.ofURL) = (ofAll, ofURL)
+    }
+
+    static func new() -> Data { Data((0..<size).map { _ in UInt8.random(in: 0...255) }) }
+}
+
+/// The names of the values of a second level. They hold hashes in place of URLs and credentials.
+enum SharedName {
+    static let all = "all"
+
+    static func url(_ url: String) -> String { "url-" + DiskHash.of(url).hexadecimal(DiskHash.size) }
+
+    /// The name of the response to the requests with a key, or of the list of fields by which it varies.
+    static func response(_ key: CacheKey) -> String { name("response-", key, "") }
+
+    static func variant(_ key: CacheKey, _ selection: Selection) -> String {
+        let hashed = DiskSelection(selection)
+        let parts = zip(hashed.names, hashed.hashes).map { "\($0.utf8.count):\($0)\($1.hexadecimal(DiskHash.size))" }
+        return name("variant-", key, parts.joined())
+    }
+
+    private static func name(_ kind: String, _ key: CacheKey, _ rest: String) -> String {
+        // The lengths keep apart what the texts alone could mix up.
+        let text = "\(key.url.utf8.count):\(key.url)\(key.partition.utf8.count):\(key.partition)\(rest)"
+        return kind + DiskHash.of(text).hexadecimal(DiskHash.size)
+    }
+}
+
+/// A value of a second level.
+///
+///     mark · checksum of the rest · name · generations · kind · content
+///
+/// The name is that under which the value is stored, so no value can stand for another one.
+struct SharedValue: Sendable {
+    enum Content: Sendable {
+        case response(DiskRecord, body: Data)
+        /// The responses are selected by these fields, and have names of their own.
+        case varies([String])
+        /// The server's response cannot be shared, so no process waits for it.
+        case unshared
+    }
+
+    private static let mark: UInt32 = 0x3156_534C  // "LSV1"
+    private static let headerSize = 12
+    private static let maximumNames = 64
+
+    let generations: SharedGenerations
+    let content: Content
+
+    init(_ content: Content, _ generations: SharedGenerations) {
+        (self.content, self.generations) = (content, generations)
+    }
+
+    func bytes(for name: String) -> Data {
+        var rest: [UInt8] = []
+        if case .response(_, let body) = content { rest.reserveCapacity(body.count + 1024) }
+        rest.append(counted: name.utf8)
+        rest += generations.ofAll + generations.ofURL
+        switch content {
+        case .response(let record, let body):
+            rest.append(1)
+            rest.append(counted: record.bytes)
+            rest += body
+        case .varies(let names):
+            rest.append(2)
+            rest.append(integer: UInt16(clamping: names.count))
+            for field in names { rest.append(counted: field.utf8) }
+        case .unshared: rest.append(3)
+        }
+        var header: [UInt8] = []
+        header.append(integer: Self.mark)
+        header.append(integer: rest.withUnsafeBytes { clarkspur_checksum(0, $0.baseAddress, $0.count) })
+        return Data(header) + rest
+    }
+
+    /// Reads a value. Returns nil if the bytes are damaged, or are not the value of this name.
+    init?(_ data: Data, for name: String) {
+        guard let value = data.withUnsafeBytes({ SharedValue($0, for: name) }) else { return nil }
+        self = value
+    }
+
+    private init?(_ bytes: UnsafeRawBufferPointer, for name: String) {
+        guard bytes.count > Self.headerSize else { return nil }
+        let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(Self.headerSize))
+        var header = ByteReader(bytes)
+        guard header.integer(UInt32.self) == Self.mark,
+            header.integer(UInt64.self) == clarkspur_checksum(0, rest.baseAddress, rest.count)
+        else { return nil }
+        var reader = ByteReader(rest)
+        guard reader.text() == name, let generations = SharedGenerations(&reader),
+            let kind = reader.integer(UInt8.self), let content = Self.content(kind, &reader)
+        else { return nil }
+        (self.generations, self.content) = (generations, content)
+    }
+
+    private static func content(_ kind: UInt8, _ reader: inout ByteReader) -> Content? {
+        switch kind {
+        case 1:
+            guard let bytes = reader.bytes(), let record = bytes.withUnsafeBytes({ DiskRecord($0) }),
+                let count = Int(exactly: record.count), let body = reader.bytes(count), reader.isAtEnd
+            else { return nil }
+            return .response(record, body: Data(body))
+        case 2:
+            guard let count = reader.integer(UInt16.self), (1...maximumNames).contains(Int(count)) else { return nil }
+            var names: [String] = []
+            for _ in 0..<count {
+                guard let name = reader.text() else { return nil }
+                names.append(name)
+            }
+            return reader.isAtEnd ? .varies(names) : nil
+        case 3: return reader.isAtEnd ? .unshared : nil
+        default: return nil
+        }
+    }
+
+    /// Returns whether the names of a selection can be stored.
+    static func canHold(_ selection: Selection) -> Bool { selection.names.count <= maximumNames }
+}

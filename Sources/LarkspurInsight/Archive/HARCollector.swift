@@ -1,0 +1,89 @@
+import Larkspur
+internal import LarkspurAnnex
+
+/// The requests in flight of a recorder.
+final class HARCollector: Sendable {
+    private struct State {
+        var exchanges: [ObjectIdentifier: HARExchange] = [:]
+        var isClosed = false
+        /// The callers that wait for the last events of requests.
+        var waiters: [(requests: Set<ObjectIdentifier>, continuation: CheckedContinuation<Void, Never>)] = []
+
+        /// Removes a request, and returns the callers that have no other request to wait for.
+        mutating func remove(_ request: ObjectIdentifier) -> [CheckedContinuation<Void, Never>] {
+            exchanges[request] = nil
+            guard !waiters.isEmpty else { return [] }
+            for index in waiters.indices { waiters[index].requests.remove(request) }
+            defer { waiters.removeAll { $0.requests.isEmpty } }
+            return waiters.filter(\.requests.isEmpty).map(\.continuation)
+        }
+    }
+
+    private let bodyLimit: Int
+    private let state = Guarded(State())
+
+    init(bodyLimit: Int) { self.bodyLimit = bodyLimit }
+
+    /// Takes an event. Returns the hop that ends with the event.
+    func receive(_ event: RequestEvent, of request: any Request) -> HARExchange.Ended? {
+        let key = ObjectIdentifier(request)
+        if case .finish = event {
+            for waiter in state.withLock({ $0.isClosed ? [] : $0.remove(key) }) { waiter.resume() }
+            return nil
+        }
+        return state.withLock { state in
+            guard !state.isClosed else { return nil }
+            // By its position, an exchange changes in place. Access by the key would move it out and back.
+            guard let position = state.exchanges.index(forKey: key) else {
+                switch event {
+                case .start, .create, .beginHop:
+                    var exchange = HARExchange(request, bodyLimit: bodyLimit)
+                    exchange.receive(event)
+                    state.exchanges[key] = exchange
+                default: break
+                }
+                return nil
+            }
+            if case .endHop = event { return state.exchanges.values[position].endHop() }
+            state.exchanges.values[position].receive(event)
+            return nil
+        }
+    }
+
+    /// Waits for the last events of requests that have finished. The thread that delivers them may be late.
+    func waitForFinishedRequests() async {
+        let requests = state.withLock { $0.exchanges.values.map(\.request) }
+        let finished = Set(requests.filter { $0.status == .finished }.map { ObjectIdentifier($0) })
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                // After `close` there is no exchange left.
+                let open = finished.intersection(state.exchanges.keys)
+                if !open.isEmpty { state.waiters.append((open, continuation)) }
+                return open.isEmpty
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    /// The hops in flight, as if they ended now.
+    var hops: [HARExchange.Ended] { Self.ended(state.withLock { Array($0.exchanges.values) }) }
+
+    private static func ended(_ exchanges: [HARExchange]) -> [HARExchange.Ended] {
+        exchanges.compactMap { exchange in
+            var exchange = exchange
+            return exchange.endHop()
+        }
+    }
+
+    /// Returns the hops in flight, as if they ended now, and ignores all further events.
+    func close() -> [HARExchange.Ended] {
+        let (open, waiters) = state.withLock { state in
+            state.isClosed = true
+            // The events for which these callers wait are ignored from now on.
+            defer { (state.exchanges, state.waiters) = ([:], []) }
+            return (Array(state.exchanges.values), state.waiters.map(\.continuation))
+        }
+        for waiter in waiters { waiter.resume() }
+        return Self.ended(open)
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import Larkspur
+import LarkspurAnnex
+import LarkspurTesting
+import Testing
+
+@testable import LarkspurFleet
+
+@Suite("A cache that processes share", .timeLimit(.minutes(3)))
+struct SharedResponsesTests {
+    @Test("A process gets the response that another one has stored, and then has it itself")
+    func hit() async throws {
+        let fleet = CacheFleet()
+        #expect(await fleet.process().get().cache == .miss)
+        await CacheFleet.wait { fleet.store.record.releases == 1 }
+        let other = fleet.process()
+        let response = await other.get()
+        guard case .hit? = response.cache else { throw Unexpected(response.cache) }
+        #expect(response.value == "text" && fleet.requests.count == 1)
+        #expect(other.cache.statistics.sharedHits == 1 && other.cache.statistics.entryCount == 1)
+        _ = await other.get()
+        #expect(other.cache.statistics.sharedHits == 1 && other.cache.statistics.hits == 2)
+        #expect(fleet.requests.count == 1 && other.cache.statistics.sharedFailures == 0)
+    }
+
+    @Test("A size beyond that of a store's values is reduced to it")
+    func largest() async throws {
+        let fleet = CacheFleet()
+        _ = await fleet.process(size: .max).get()
+        await CacheFleet.wait { fleet.store.record.releases == 1 }
+        guard case .hit? = await fleet.process(size: .max).get().cache else { throw Unexpected(nil) }
+        #expect(SharedResponses(MemoryStore(), maximumSize: .max).maximumSize == 63 << 20)
+    }
+
+    @Test("A hundred requests of four processes at once are one request to the server")
+    func stampede() async throws {
+        let clock = ManualClock()
+        let fleet = CacheFleet(clock: clock) { _ in
+            var answer = CacheFleet.fresh()
+            answer.steps.insert(.wait(.seconds(1)), at: 0)
+            return answer
+        }
+        let processes = (0..<4).map { _ in fleet.process() }
+        await withTaskGroup(of: String?.self) { group in
+            for process in processes {
+                for _ in 0..<25 { group.addTask { await process.get().value } }
+            }
+            await clock.waitForSleepers()
+            await CacheFleet.wait { fleet.store.record.refusals >= 3 }
+            clock.advance(by: .seconds(1))
+            for await text in group { #expect(text == "text") }
+        }
+        #expect(fleet.requests.count == 1)
+        #expect(processes.map(\.cache.statistics.misses).reduce(0, +) == 1)
+        #expect(processes.map(\.cache.statistics.sharedHits).reduce(0, +) == 3)
+    }
+
+    @Test("Responses to requests with different credentials are kept apart, and no name or value shows them")
+    func partitions() async throws {
+        let fleet = CacheFleet()
+        for token in ["Bearer secret-1", "Bearer secret-2"] {
+            #expect(await fleet.process().get("/", ["Authorization": token]).cache == .miss)
+        }
+        await CacheFleet.wait { fleet.store.record.releases == 2 }
+        #expect(await fleet.process().get().cache == .miss)
+        await CacheFleet.wait { fleet.store.record.releases == 3 }
+        #expect(Set(fleet.store.responses).count == 3)
+        _ = await fleet.process().get("/", ["Authorization": "Bearer secret-1"])
+        #expect(fleet.requests.count == 3)
+        for (name, value) in fleet.store.record.values {
+            #expect(!name.contains("secret") && value.range(of: Data("secret".utf8)) == nil)
+        }
+    }
+
+    @Test("A response that varies is served to the requests that select it")
+    func variants() async throws {
+        let fleet = CacheFleet { request in
+            let language = request.fields.first { $0.name == "Accept-Language" }?.value ?? "none"
+            return CacheFleet.fresh(language, "max-age=60", ["Vary": "Accept-Language"])
+        }
+        let languages = ["de", "en"]
+        for language in languages {
+            #expect(await fleet.process().get("/", ["Accept-Language": language]).value == language)
+        }
+        await CacheFleet.wait { fleet.store.record.releases == 2 }
+        for language in languages {
+            #expect(await fleet.process().get("/", ["Accept-Language": language]).value == language)
+        }
+        #expect(fleet.requests.count == 2)
+        #expect(await fleet.process().get("/", ["Accept-Language": "fr"]).value == "fr")
+        #expect(fleet.requests.count == 3)
+    }
+
+    @Test("An unsafe request, remove and removeAll remove the response for all processes")
+    func removal() async throws {
+        let fleet = CacheFleet()
+        let changes: [@Sendable (CacheFleet.Process) async throws -> Void] = [
+            { _ = await $0.session.request("http://h/", method: .post).serializingString().response },
+            { $0.cache.remove(try RequestURL("http://h/")) }, { $0.cache.removeAll() },
+        ]
+        for change in changes {
+            let process = fleet.process()
+            _ = await process.get()
+            await CacheFleet.wait { fleet.store.record.releases == fleet.store.record.leases }
+            try await change(process)
+            let count = fleet.requests.count
+            // This process itself must not get the old response, also before the store knows of the removal.
+            #expect(await process.get().cache == .miss)
+            #expect(fleet.requests.count == count + 1)
+            await CacheFleet.wait { fleet.store.record.releases == fleet.store.record.leases }
+            try await change(process)
+            await CacheFleet.wait {
+                fleet.store.record.values.keys.contains { $0 == "test:all" || $0.contains("url-") }
+            }
+        }
+        // The last removal is in the store.
+        let generation = fleet.store.record.values["test:all"]
+        let last = fleet.process()
+        last.cache.removeAll()
+        await CacheFleet.wait { fleet.store.record.values["test:all"] != generation }
+        let count = fleet.requests.count
+        #expect(await fleet.process().get().cache == .miss)
+        #expect(fleet.requests.count == count + 1)
+    }
+
+    @Test("A response is stored for its freshness and the time for which it may be stale, up to a limit")
+    func lifetimes() async throws {
+        let controls = ["max-age=60", "max-age=60, stale-while-revalidate=30, stale-if-error=20", "max-age=5000"]
+        let limits: [Duration] = [.seconds(60), .seconds(90), .seconds(1_000)]
+        for (control, limit) in zip(controls, limits) {
+            let fleet = CacheFleet { _ in CacheFleet.fresh("text", control) }
+            _ = await fleet.process().get()
+            await CacheFleet.wait { fleet.store.record.releases == 1 }
+            let name = try #require(fleet.store.responses.first)
+            let lifetime = try #require(fleet.store.record.lifetimes[name])
+            #expect(lifetime <= limit && lifetime > limit - .seconds(30))
+        }
+    }
+
+    @Test("A stale response that another process has stored is validated, and stored again")
+    func revalidation() async throws {
+        let fleet = CacheFleet { request in
+            let control = "max-age=0, stale-if-error=60"
+            guard request.fields.contains(where: { $0.name == "If-None-Match" }) else {
+                return CacheFleet.fresh("text", control, ["ETag": "\"1\""])
+            }
+            return .response(304, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+        }
+        _ = await fleet.process().get()
+        await CacheFleet.wait { fleet.store.record.releases == 1 }
+        let response = await fleet.process().get()
+        #expect(response.cache == .revalidated && response.value == "text")
+        await CacheFleet.wait { fleet.store.record.releases == 2 }
+        guard case .hit? = await fleet.process().get().cache else { throw Unexpected(nil) }
+        #expect(fleet.requests.count == 2)
+    }
+
+    struct Unexpected: Error {
+        let outcome: CacheOutcome?
+        init(_ outcome: CacheOutcome?) { self.outcome = outcome }
+    }
+}

@@ -1,0 +1,43 @@
+import Larkspur
+import LarkspurAnnex
+import LarkspurTesting
+import TestSupport
+import Testing
+
+@testable import LarkspurImages
+
+typealias SeededRandom = TestSupport.SeededRandom
+
+/// A counter for any thread.
+final class Counter: Sendable {
+    private let box = Guarded(0)
+
+    var value: Int { box.withLock { $0 } }
+    func increment() { box.withLock { $0 += 1 } }
+}
+
+/// Waits for a state that no event reports. The time limit of the suite ends a wait for a state that never comes.
+func poll(isolation: isolated (any Actor)? = #isolation, until isReached: () -> Bool) async {
+    while !isReached() { await Task.yield() }
+}
+
+extension DecodedImage {
+    /// An image of one color.
+    static func plain(width: Int = 10, height: Int = 10) -> DecodedImage {
+        DecodedImage(PixelBuffer(size: PixelSize(width: width, height: height), color: (1, 2, 3, 255)))
+    }
+}
+
+extension ImageKey {
+    init(_ text: String) throws { self.init(url: try text.asRequestURL()) }
+}
+
+/// Returns the code of the error that the work throws.
+func code(of work: () async throws -> Void) async -> RequestError.Code? {
+    do {
+        try await work()
+        return nil
+    } catch {
+        return error is CancellationError ? .cancelled : (error as? RequestError)?.code
+    }
+}
