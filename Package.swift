@@ -72,11 +72,11 @@ let package = Package(
             name: "LarkspurTesting", dependencies: ["Larkspur", "CLarkspur", "LarkspurInsight"], swiftSettings: settings
         ),
         .target(name: "CTestWidth", path: "Tests/CTestWidth"),
-        .target(name: "TestSupport", path: "Tests/TestSupport"),
-        .testTarget(name: "LarkspurBaseTests", dependencies: ["CTestWidth", "LarkspurBase"]),
+        .target(name: "TestSupport", dependencies: ["CTestWidth"], path: "Tests/TestSupport"),
+        .testTarget(name: "LarkspurBaseTests", dependencies: ["CTestWidth", "TestSupport", "LarkspurBase"]),
         .testTarget(name: "LarkspurHTTPTests", dependencies: ["CTestWidth", "TestSupport", "LarkspurHTTP"]),
-        .testTarget(name: "LarkspurTransportTests", dependencies: ["CTestWidth", "LarkspurTransport"]),
-        .testTarget(name: "LarkspurCacheTests", dependencies: ["CTestWidth", "LarkspurCache"]),
+        .testTarget(name: "LarkspurTransportTests", dependencies: ["CTestWidth", "TestSupport", "LarkspurTransport"]),
+        .testTarget(name: "LarkspurCacheTests", dependencies: ["CTestWidth", "TestSupport", "LarkspurCache"]),
         .testTarget(
             name: "LarkspurTests",
             dependencies: [
@@ -97,7 +97,7 @@ let package = Package(
         .testTarget(
             name: "TransportContractTests",
             dependencies: [
-                "CTestWidth", "CLarkspur", "LarkspurTesting", "LarkspurURLSession",
+                "CTestWidth", "TestSupport", "CLarkspur", "LarkspurTesting", "LarkspurURLSession",
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
             ]),
     ],

@@ -10,6 +10,14 @@ long test_rounds(long usual, long nightly) {
     return rounds > usual ? rounds : usual;
 }
 
+long test_time_scale(void) {
+    const char *scale = getenv("LARKSPUR_TIME_SCALE");
+    long number = scale ? atol(scale) : 1;
+    return number < 1 ? 1 : number > 100 ? 100 : number;
+}
+
+bool test_keeps_time(void) { return getenv("LARKSPUR_TIMING") != NULL; }
+
 void test_fill_pattern(unsigned char *bytes, size_t count) {
     for (size_t position = 0; position < count; position++) {
         bytes[position] = (unsigned char)((position * 0x9E3779B97F4A7C15u) >> 37);

@@ -1,7 +1,8 @@
 import LarkspurBase
+import TestSupport
 import Testing
 
-@Suite("Digits", .timeLimit(.minutes(3)))
+@Suite("Digits", .limited)
 struct DigitsTests {
     @Test(
         "Only digits are a number, and a number that does not fit gives the maximum",

@@ -1,8 +1,9 @@
 import Foundation
 import LarkspurBase
+import TestSupport
 import Testing
 
-@Suite("Protected", .timeLimit(.minutes(3)))
+@Suite("Protected", .limited)
 struct ProtectedTests {
     @Test("only one thread at a time reaches the value")
     func mutualExclusion() async {

@@ -1,8 +1,9 @@
 import Foundation
 import LarkspurBase
+import TestSupport
 import Testing
 
-@Suite("Threads of the system", .timeLimit(.minutes(3)))
+@Suite("Threads of the system", .limited)
 struct SystemThreadTests {
     #if os(Linux)
         @Test("The closure runs on a new thread, which has the name")

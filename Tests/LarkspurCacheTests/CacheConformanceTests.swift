@@ -1,8 +1,9 @@
 import LarkspurCache
+import TestSupport
 import Testing
 
 /// Tables by the sections of RFC 9111, for cases in which a cache easily serves too much or too little.
-@Suite("Conformance of a private cache, by the sections of RFC 9111", .timeLimit(.minutes(3)))
+@Suite("Conformance of a private cache, by the sections of RFC 9111", .limited)
 struct CacheConformanceTests {
     /// 2026-01-01T00:00:00Z and texts of times near it.
     private static let now = 1_767_225_600.0

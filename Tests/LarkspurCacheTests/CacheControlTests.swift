@@ -1,7 +1,8 @@
 import LarkspurCache
+import TestSupport
 import Testing
 
-@Suite("The directives of Cache-Control", .timeLimit(.minutes(3)))
+@Suite("The directives of Cache-Control", .limited)
 struct CacheControlTests {
     @Test(
         "Times are read, and what is no number, is too large or comes twice means the smaller time",

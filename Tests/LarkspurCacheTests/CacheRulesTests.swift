@@ -1,7 +1,8 @@
 import LarkspurCache
+import TestSupport
 import Testing
 
-@Suite("The rules of a private cache", .timeLimit(.minutes(3)))
+@Suite("The rules of a private cache", .limited)
 struct CacheRulesTests {
     /// 2026-01-01T00:00:00Z and texts of times near it.
     private static let now = 1_767_225_600.0

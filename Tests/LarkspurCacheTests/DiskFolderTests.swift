@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import LarkspurCache
 
-@Suite("The folder of the store on disk", .timeLimit(.minutes(3)))
+@Suite("The folder of the store on disk", .limited)
 struct DiskFolderTests {
     private let stage = DiskStage()
     private let body = Data(repeating: 7, count: 100_000)

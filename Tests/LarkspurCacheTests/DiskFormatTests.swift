@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import LarkspurCache
 
-@Suite("The files of the store on disk", .timeLimit(.minutes(3)))
+@Suite("The files of the store on disk", .limited)
 struct DiskFormatTests {
     private let stage = DiskStage()
 

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import LarkspurCache
 
-@Suite("The pace of the store on disk", .timeLimit(.minutes(3)))
+@Suite("The pace of the store on disk", .limited)
 struct DiskPaceTests {
     private static let block = 64 << 10
 

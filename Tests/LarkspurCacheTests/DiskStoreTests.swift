@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import LarkspurCache
 
-@Suite("The store on disk", .timeLimit(.minutes(3)))
+@Suite("The store on disk", .limited)
 struct DiskStoreTests {
     private let stage = DiskStage()
 

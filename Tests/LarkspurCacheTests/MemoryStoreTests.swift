@@ -1,7 +1,8 @@
 import LarkspurCache
+import TestSupport
 import Testing
 
-@Suite("The store in memory", .timeLimit(.minutes(3)))
+@Suite("The store in memory", .limited)
 struct MemoryStoreTests {
     private static let limit: UInt64 = 100_000
     private let store = MemoryStore(limit: limit, maximumEntrySize: 50_000)

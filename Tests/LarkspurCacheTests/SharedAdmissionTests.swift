@@ -1,7 +1,8 @@
 import LarkspurCache
+import TestSupport
 import Testing
 
-@Suite("Shared exchanges that wait for an admission", .timeLimit(.minutes(3)))
+@Suite("Shared exchanges that wait for an admission", .limited)
 struct SharedAdmissionTests {
     @Test("A request that joins while the exchange waits, waits with it")
     func joined() throws {

@@ -1,7 +1,8 @@
 import LarkspurCache
+import TestSupport
 import Testing
 
-@Suite("Equal requests that share one exchange", .timeLimit(.minutes(3)))
+@Suite("Equal requests that share one exchange", .limited)
 struct SharedExchangeTests {
     @Test("A hundred equal GETs at once are one exchange; the others get its response as a hit")
     func hundred() throws {

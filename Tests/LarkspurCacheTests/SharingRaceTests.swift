@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import LarkspurCache
 
 /// Orders of calls that threads reach seldom, played one after the other.
-@Suite("Equal requests: rare orders", .timeLimit(.minutes(3)))
+@Suite("Equal requests: rare orders", .limited)
 struct SharingRaceTests {
     @Test("A reader that joins while the response of the only reader is being stored gets all of it, or is ended")
     func joinsDuringCommit() throws {

@@ -1,5 +1,6 @@
 import CTestWidth
 import LarkspurCache
+import TestSupport
 import Testing
 
 /// A random schedule of up to eight readers and of the tasks that the base makes for them.
@@ -133,7 +134,7 @@ private struct Schedule {
     }
 }
 
-@Suite("Random schedules of readers that share exchanges", .timeLimit(.minutes(3)))
+@Suite("Random schedules of readers that share exchanges", .limited)
 struct SharingScheduleTests {
     @Test("T1 to T18 hold for each reader in any order of joins, cancels, pauses, allowances and events of the base")
     func schedules() throws {

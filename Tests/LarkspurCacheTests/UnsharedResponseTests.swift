@@ -1,7 +1,8 @@
 import LarkspurCache
+import TestSupport
 import Testing
 
-@Suite("Requests that must not share an exchange", .timeLimit(.minutes(3)))
+@Suite("Requests that must not share an exchange", .limited)
 struct UnsharedResponseTests {
     @Test(
         "If the response is for one request alone, all others are sent at once",

@@ -9,7 +9,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("A store in a folder", .timeLimit(.minutes(3)))
+@Suite("A store in a folder", .limited)
 struct FileStoreTests {
     private let folder = TestedStore.Folder()
 

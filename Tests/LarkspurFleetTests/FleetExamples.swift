@@ -3,11 +3,12 @@ import Larkspur
 import LarkspurAnnex
 import LarkspurFleet
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide, word for word.
 
-@Suite("The guide to stores", .timeLimit(.minutes(3)))
+@Suite("The guide to stores", .limited)
 struct FleetExamples {
     private func report() -> Data { Data("all is well".utf8) }
 

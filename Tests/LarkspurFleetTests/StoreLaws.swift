@@ -5,7 +5,7 @@ import Testing
 @testable import LarkspurFleet
 
 /// The rules that every store keeps.
-@Suite("Laws of stores", .timeLimit(.minutes(3)))
+@Suite("Laws of stores", .limited)
 struct StoreLaws {
     private static let kinds = TestedStore.Kind.allCases
 

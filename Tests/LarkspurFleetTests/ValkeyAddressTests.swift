@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarkspurFleet
 
-@Suite("The URL of a Valkey store", .timeLimit(.minutes(3)))
+@Suite("The URL of a Valkey store", .limited)
 struct ValkeyAddressTests {
     @Test("A URL has its parts")
     func parts() throws {

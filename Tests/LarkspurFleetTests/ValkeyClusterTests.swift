@@ -2,11 +2,12 @@
     import Foundation
     import Glibc
     import LarkspurAnnex
+    import TestSupport
     import Testing
 
     @testable import LarkspurFleet
 
-    @Suite("Clusters of Valkey servers", .timeLimit(.minutes(3)))
+    @Suite("Clusters of Valkey servers", .limited)
     struct ValkeyClusterTests {
         @Test("Slots are those of the servers")
         func slots() {

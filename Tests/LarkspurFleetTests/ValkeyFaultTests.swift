@@ -2,11 +2,12 @@
     import CLarkspurFleet
     import Foundation
     import Glibc
+    import TestSupport
     import Testing
 
     @testable import LarkspurFleet
 
-    @Suite("Faults of a Valkey server", .enabled(if: ValkeyServer.isPresent), .timeLimit(.minutes(3)))
+    @Suite("Faults of a Valkey server", .enabled(if: ValkeyServer.isPresent), .limited)
     struct ValkeyFaultTests {
         /// Runs an operation that must fail, and returns its error.
         private func failure<Result>(_ operation: () async throws -> Result) async throws -> StoreError {

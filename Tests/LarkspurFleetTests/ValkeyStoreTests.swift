@@ -2,11 +2,12 @@
     import CLarkspurFleet
     import Foundation
     import LarkspurAnnex
+    import TestSupport
     import Testing
 
     @testable import LarkspurFleet
 
-    @Suite("A store of a Valkey server", .enabled(if: ValkeyServer.isPresent), .timeLimit(.minutes(3)))
+    @Suite("A store of a Valkey server", .enabled(if: ValkeyServer.isPresent), .limited)
     struct ValkeyStoreTests {
         private let store: ValkeyStore
         private let prefix = "\(UUID().uuidString):"

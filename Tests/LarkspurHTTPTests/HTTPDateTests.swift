@@ -1,8 +1,9 @@
 import Foundation
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("Dates of HTTP", .timeLimit(.minutes(3)))
+@Suite("Dates of HTTP", .limited)
 struct HTTPDateTests {
     /// 2026-01-01T00:00:00Z.
     private static let now = Date(timeIntervalSince1970: 1_767_225_600)

@@ -1,8 +1,9 @@
 import Foundation
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("Parameters of a field", .timeLimit(.minutes(3)))
+@Suite("Parameters of a field", .limited)
 struct HeaderParametersTests {
     @Test("The value is trimmed of the same characters as Foundation trims")
     func spaces() {

@@ -1,8 +1,9 @@
 import CTestWidth
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("RequestURL: any input", .timeLimit(.minutes(3)))
+@Suite("RequestURL: any input", .limited)
 struct RequestURLFuzzTests {
     static let rounds = test_rounds(2_500, 100_000)
 

@@ -1,7 +1,8 @@
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("RequestURL: errors", .timeLimit(.minutes(3)))
+@Suite("RequestURL: errors", .limited)
 struct RequestURLErrorTests {
     static let table: [(String, RequestURLError.Reason, Int)] = [
         ("", .schemeMissing, 0), ("example.com", .schemeMissing, 0), ("/path", .schemeMissing, 0),
@@ -85,7 +86,7 @@ struct RequestURLErrorTests {
     }
 }
 
-@Suite("RequestURL: userinfo", .timeLimit(.minutes(3)))
+@Suite("RequestURL: userinfo", .limited)
 struct RequestURLUserInfoTests {
     static let table: [(String, String?, String?, String)] = [
         ("http://u:p@h/", "u", "p", "http://h/"), ("http://u@h/", "u", nil, "http://h/"),

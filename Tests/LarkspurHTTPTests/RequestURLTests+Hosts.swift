@@ -1,7 +1,8 @@
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("RequestURL: hosts", .timeLimit(.minutes(3)))
+@Suite("RequestURL: hosts", .limited)
 struct RequestURLHostTests {
     static let longLabel = String(repeating: "a", count: 63)
     static let longName = [longLabel, longLabel, longLabel, String(longLabel.dropLast(2))].joined(separator: ".")

@@ -1,7 +1,8 @@
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("RequestURL: resolving references", .timeLimit(.minutes(3)))
+@Suite("RequestURL: resolving references", .limited)
 struct RequestURLResolvingTests {
     /// The normal examples of RFC 3986, section 5.4.1.
     static let normal: [(String, String)] = [
@@ -118,7 +119,7 @@ struct RequestURLResolvingTests {
     }
 }
 
-@Suite("RequestURL: changing the query", .timeLimit(.minutes(3)))
+@Suite("RequestURL: changing the query", .limited)
 struct RequestURLQueryTests {
     static let appended: [(String, String, String)] = [
         ("http://h/", "a=1", "http://h/?a=1"), ("http://h/?", "a=1", "http://h/?a=1"),

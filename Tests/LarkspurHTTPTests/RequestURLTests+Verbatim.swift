@@ -1,7 +1,8 @@
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("RequestURL: verbatim", .timeLimit(.minutes(3)))
+@Suite("RequestURL: verbatim", .limited)
 struct RequestURLVerbatimTests {
     @Test(
         "Path, query and fragment stay byte for byte",

@@ -1,7 +1,8 @@
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("RequestURL: normal form", .timeLimit(.minutes(3)))
+@Suite("RequestURL: normal form", .limited)
 struct RequestURLNormalFormTests {
     static let kept = [
         "http://127.0.0.1:8080/some/path?x=1", "https://example.com/", "http://a/b/c/d;p?q", "http://h/?", "http://h/#",
@@ -106,7 +107,7 @@ struct RequestURLNormalFormTests {
     }
 }
 
-@Suite("RequestURL: parts", .timeLimit(.minutes(3)))
+@Suite("RequestURL: parts", .limited)
 struct RequestURLPartsTests {
     static let table: [(String, Parts)] = [
         (

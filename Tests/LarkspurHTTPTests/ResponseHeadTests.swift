@@ -1,7 +1,8 @@
 import LarkspurHTTP
+import TestSupport
 import Testing
 
-@Suite("ResponseHead", .timeLimit(.minutes(3)))
+@Suite("ResponseHead", .limited)
 struct ResponseHeadTests {
     struct Reading: Sendable, CustomTestStringConvertible {
         let rule: String

@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurAnnex
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
 
-@Suite("The cache of decoded images", .timeLimit(.minutes(3)))
+@Suite("The cache of decoded images", .limited)
 struct AutoPurgingImageCacheTests {
     private func key(_ number: Int) throws -> ImageKey { try ImageKey("http://h.example/\(number)") }
 

@@ -1,9 +1,10 @@
 import Larkspur
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
 
-@Suite("Headers of images", .timeLimit(.minutes(3)))
+@Suite("Headers of images", .limited)
 struct ImageHeaderTests {
     private static let expected: [(Data, ImageFormat, PixelSize)] = [
         (Sample.png, .png, PixelSize(width: 16, height: 8)),

@@ -1,6 +1,7 @@
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
@@ -16,7 +17,7 @@ extension Result {
     fileprivate var failure: Failure? { if case .failure(let error) = self { error } else { nil } }
 }
 
-@Suite("Loading images", .timeLimit(.minutes(3)))
+@Suite("Loading images", .limited)
 struct ImageLoaderTests {
     private let decoder = StubDecoder()
     private let server = HeldServer()

@@ -1,9 +1,10 @@
 import Larkspur
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
 
-@Suite("Orientation of JPEG images", .timeLimit(.minutes(3)))
+@Suite("Orientation of JPEG images", .limited)
 struct ImageOrientationTests {
     /// Exif data with some other fields and an orientation.
     private struct Exif {

@@ -2,6 +2,7 @@ import Dispatch
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
@@ -73,7 +74,7 @@ private final class SlowServer: Sendable {
     }
 }
 
-@Suite("Previews of images that arrive", .timeLimit(.minutes(3)))
+@Suite("Previews of images that arrive", .limited)
 struct ImagePreviewTests {
     private let server = SlowServer()
     private let url = "http://h.example/a"

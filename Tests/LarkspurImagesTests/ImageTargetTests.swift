@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
@@ -31,7 +32,7 @@ private final class Owner {
     var count = 0
 }
 
-@Suite("Images of views that are used again", .timeLimit(.minutes(3)))
+@Suite("Images of views that are used again", .limited)
 @MainActor
 struct ImageTargetTests {
     private let decoder = StubDecoder()

@@ -1,13 +1,14 @@
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
 
 private final class Marker: Sendable {}
 
-@Suite("The activity of the network", .timeLimit(.minutes(3)))
+@Suite("The activity of the network", .limited)
 struct NetworkActivityTests {
     private let markers = [Marker(), Marker()]
     private var first: ObjectIdentifier { ObjectIdentifier(markers[0]) }

@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
 
-@Suite("Requests that views follow", .timeLimit(.minutes(3)))
+@Suite("Requests that views follow", .limited)
 @MainActor
 struct RequestTrackerTests {
     private let server = HeldServer()

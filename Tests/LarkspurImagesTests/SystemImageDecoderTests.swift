@@ -1,11 +1,12 @@
 #if os(Linux)
     import CLarkspurImages
     import Larkspur
+    import TestSupport
     import Testing
 
     @testable import LarkspurImages
 
-    @Suite("Decoding with the libraries of the system", .timeLimit(.minutes(3)))
+    @Suite("Decoding with the libraries of the system", .limited)
     struct SystemImageDecoderTests {
         private static let decoder = SystemImageDecoder()
 

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
+    import TestSupport
     import Testing
 
     @testable import LarkspurImages
 
-    @Suite("Previews with the libraries of the system", .timeLimit(.minutes(3)))
+    @Suite("Previews with the libraries of the system", .limited)
     struct SystemImagePreviewTests {
         private let decoder = SystemImageDecoder()
 

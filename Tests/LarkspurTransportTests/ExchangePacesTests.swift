@@ -1,7 +1,8 @@
 import LarkspurTransport
+import TestSupport
 import Testing
 
-@Suite("The paces of the readers of an exchange", .timeLimit(.minutes(3)))
+@Suite("The paces of the readers of an exchange", .limited)
 struct ExchangePacesTests {
     private final class NoTask: TransportTask {
         let id = TransportTaskID(1)

@@ -1,8 +1,9 @@
 import Foundation
 import LarkspurTransport
+import TestSupport
 import Testing
 
-@Suite("TransportReply", .timeLimit(.minutes(3)))
+@Suite("TransportReply", .limited)
 struct TransportReplyTests {
     @Test("an unanswered reply is nil, a refusal")
     func unanswered() {
@@ -50,7 +51,7 @@ struct TransportReplyTests {
     }
 }
 
-@Suite("TransportBody", .timeLimit(.minutes(3)))
+@Suite("TransportBody", .limited)
 struct TransportBodyTests {
     private static func stream(_ length: UInt64?, isReplayable: Bool) -> TransportBody {
         .stream(
@@ -80,7 +81,7 @@ struct TransportBodyTests {
     }
 }
 
-@Suite("TransportError", .timeLimit(.minutes(3)))
+@Suite("TransportError", .limited)
 struct TransportErrorTests {
     private static let descriptions: [(error: TransportError, text: String)] = [
         (TransportError(.timedOut), "timedOut"),
@@ -120,7 +121,7 @@ struct TransportErrorTests {
     }
 }
 
-@Suite("ClientIdentity", .timeLimit(.minutes(3)))
+@Suite("ClientIdentity", .limited)
 struct ClientIdentityTests {
     @Test("no description shows the key or its password")
     func secrets() {
@@ -137,7 +138,7 @@ struct ClientIdentityTests {
     }
 }
 
-@Suite("TransportRequest", .timeLimit(.minutes(3)))
+@Suite("TransportRequest", .limited)
 struct TransportRequestTests {
     @Test("by default a request is a GET without fields, body and allowance limit")
     func defaults() throws {

@@ -2,9 +2,10 @@
     import Glibc
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
-    @Suite("Hosts with several addresses", .timeLimit(.minutes(3)))
+    @Suite("Hosts with several addresses", .limited)
     struct AddressDelayTests {
         @Test(
             "If a host's first address does not answer, the next one is tried after the configured delay",

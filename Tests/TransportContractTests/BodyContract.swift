@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Heads and bodies", .timeLimit(.minutes(3)))
+    @Suite("Heads and bodies", .limited)
     struct Bodies {}
 }
 

@@ -2,12 +2,13 @@
     import CLarkspur
     import CTestWidth
     import Larkspur
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
     /// Requests whose response comes while their body is still being sent (T30).
-    @Suite("Both directions at once", .timeLimit(.minutes(3)))
+    @Suite("Both directions at once", .limited)
     struct BothDirectionsTests {
         private static let versions: [HTTPVersionChoice] =
             clarkspur_curl_load() == nil && CurlLibrary.current.hasHTTP2 ? [.http1, .http2] : [.http1]

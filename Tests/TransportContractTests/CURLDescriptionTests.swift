@@ -2,12 +2,13 @@
     import Foundation
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     private let curlIsThere = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
 
     /// Compares what Larkspur sends with what curl sends for the command that describes the request.
-    @Suite("cURL commands", .timeLimit(.minutes(3)), .enabled(if: curlIsThere, "curl is not installed"))
+    @Suite("cURL commands", .limited, .enabled(if: curlIsThere, "curl is not installed"))
     struct CURLDescriptionTests {
         private static func data(_ text: String) -> TransportBody { .data(Data(text.utf8)) }
 

@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Cancelling", .timeLimit(.minutes(3)))
+    @Suite("Cancelling", .limited)
     struct Cancelling {}
 }
 

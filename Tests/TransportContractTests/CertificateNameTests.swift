@@ -1,7 +1,8 @@
 import CLarkspur
+import TestSupport
 import Testing
 
-@Suite("Certificate names", .timeLimit(.minutes(3)))
+@Suite("Certificate names", .limited)
 struct CertificateNameTests {
     private static let names: [(name: String, host: String, fits: Bool)] = [
         ("a.test", "a.test", true), ("A.Test", "a.TEST", true), ("a.test.", "a.test", true),

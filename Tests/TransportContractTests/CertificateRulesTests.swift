@@ -2,13 +2,14 @@
     import CLarkspur
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
     /// Peers with unusual certificates. The outcome is the same with and without `asksForTrust`.
     @Suite(
-        "Rules for certificates", .timeLimit(.minutes(3)), .usesOpenSSL,
+        "Rules for certificates", .limited, .usesOpenSSL,
         .enabled(if: OddPeers.ports != nil, "no LARKSPUR_ODD_PEERS"))
     struct CertificateRulesTests {
         private let trusting: CurlTransport.Configuration

@@ -1,12 +1,13 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Proxies whose challenge comes at different times of an upload, and whose connection closes at different times.
     ///
     /// libcurl then sends the body again, over the same connection or another one.
-    @Suite("Timing of a proxy's challenge", .timeLimit(.minutes(3)))
+    @Suite("Timing of a proxy's challenge", .limited)
     struct ChallengeTimingTests {
         private static let challenge =
             "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n"

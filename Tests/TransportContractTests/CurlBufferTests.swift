@@ -2,11 +2,12 @@
     import Foundation
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
-    @Suite("Body buffers", .timeLimit(.minutes(3)))
+    @Suite("Body buffers", .limited)
     struct CurlBufferTests {
         private func append(_ bytes: [UInt8], of rest: Int?, to buffer: inout CurlBuffer) -> Bool {
             bytes.withUnsafeBytes { buffer.append($0, of: rest) }

@@ -1,11 +1,12 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
-    @Suite("Several loops of a CurlTransport", .timeLimit(.minutes(3)))
+    @Suite("Several loops of a CurlTransport", .limited)
     struct CurlLoopsTests {
         private static func transport(loops: Int, limit: Int = 64) -> CurlTransport {
             CurlTransport(

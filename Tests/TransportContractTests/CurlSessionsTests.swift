@@ -1,10 +1,11 @@
 #if os(Linux)
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
     /// The limits for frames and bytes that a peer of an HTTP/2 session may send without progress.
-    @Suite("Budgets of HTTP/2 sessions", .timeLimit(.minutes(3)))
+    @Suite("Budgets of HTTP/2 sessions", .limited)
     struct CurlSessionsTests {
         private let (one, other): (CurlSessions.ID, CurlSessions.ID)
         private let memory = UnsafeMutableRawPointer.allocate(byteCount: 2, alignment: 1)

@@ -2,6 +2,7 @@
     import CLarkspur
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     extension CurlTransport {
@@ -13,7 +14,7 @@
         }
     }
 
-    @Suite("CurlTransport", .timeLimit(.minutes(3)))
+    @Suite("CurlTransport", .limited)
     struct CurlTransportTests {
         private static let limited = CurlTransport.Configuration { $0.maximumConnectionsPerHost = 1 }
 

@@ -2,11 +2,12 @@
     import CLarkspur
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
-    @Suite("The turn in libcurl's loop", .timeLimit(.minutes(3)))
+    @Suite("The turn in libcurl's loop", .limited)
     struct CurlTurnTests {
         private static var isSignalBlocked: Bool {
             var mask = sigset_t()

@@ -1,12 +1,13 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
     /// Tasks that wait for a connection slot. The end of another task starts them, in its loop.
-    @Suite("Tasks that have waited for a connection slot", .timeLimit(.minutes(3)))
+    @Suite("Tasks that have waited for a connection slot", .limited)
     struct CurlWaitingTests {
         private let gate = Gate()
         private let server: MockServer

@@ -2,12 +2,13 @@
     import CLarkspur
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
     /// Inheritance of descriptors, and failures when none is free.
-    @Suite("Descriptors", .timeLimit(.minutes(3)))
+    @Suite("Descriptors", .limited)
     struct DescriptorTests {
         /// The descriptors that a child process inherits.
         private static var inherited: Int {

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Proxies that require Digest credentials, and libcurl, which remembers their challenge.
-    @Suite("Proxies with Digest challenges", .timeLimit(.minutes(3)))
+    @Suite("Proxies with Digest challenges", .limited)
     struct DigestProxyTests {
         /// A proxy that requires a response to its latest challenge and accepts each response once.
         private final class Forgetful: Sendable {

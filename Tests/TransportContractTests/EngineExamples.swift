@@ -1,6 +1,7 @@
 import Larkspur
 import LarkspurTesting
 import LarkspurURLSession
+import TestSupport
 import Testing
 
 #if os(Linux)
@@ -28,7 +29,7 @@ import Testing
         }
     }
 
-    @Suite("The guide to engines", .timeLimit(.minutes(3)))
+    @Suite("The guide to engines", .limited)
     struct EngineExamples {
         @Test("A session uses the given engine")
         func libcurl() async throws {

@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Events", .timeLimit(.minutes(3)))
+    @Suite("Events", .limited)
     struct Events {}
 }
 

@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Suspension and allowance", .timeLimit(.minutes(3)))
+    @Suite("Suspension and allowance", .limited)
     struct Flow {}
 }
 

@@ -1,13 +1,14 @@
 #if os(Linux)
     import CLarkspur
     import Larkspur
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
     /// Interim responses and trailers over HTTP/2.
     @Suite(
-        "Interim responses and trailers over HTTP/2", .timeLimit(.minutes(3)),
+        "Interim responses and trailers over HTTP/2", .limited,
         .enabled(if: clarkspur_curl_load() == nil && CurlLibrary.current.hasHTTP2, "libcurl was built without HTTP/2"))
     struct HTTP2FieldsTests {
         @Test("T27: interim heads are delivered over HTTP/2")

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
+    import TestSupport
     import Testing
 
     /// Streams over HTTP/2, where windows limit the bytes in flight, not the kernel's buffers.
     @Suite(
-        "Streams over HTTP/2", .timeLimit(.minutes(3)),
+        "Streams over HTTP/2", .limited,
         .enabled(
             if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.trusting != nil,
             "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"), .holdsStreams)

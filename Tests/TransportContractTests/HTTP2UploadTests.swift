@@ -1,13 +1,14 @@
 #if os(Linux)
     import CLarkspur
     import Larkspur
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
     /// Uploads over HTTP/2 to a server that enlarges its window step by step.
     @Suite(
-        "Uploads over HTTP/2", .timeLimit(.minutes(3)),
+        "Uploads over HTTP/2", .limited,
         .enabled(if: clarkspur_curl_load() == nil && CurlLibrary.current.hasHTTP2, "libcurl was built without HTTP/2"))
     struct HTTP2UploadTests {
         private static let size = 400_000

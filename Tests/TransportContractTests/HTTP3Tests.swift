@@ -2,6 +2,7 @@
     import CTestWidth
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
@@ -123,7 +124,7 @@
     }
 
     @Suite(
-        "HTTP/3 with real servers", .timeLimit(.minutes(3)),
+        "HTTP/3 with real servers", .limited,
         .enabled(if: Environment.port("LARKSPUR_HTTP3") != nil, "no LARKSPUR_HTTP3"),
         .enabled(if: CurlTransport().library?.hasHTTP3 == true, "libcurl was built without HTTP/3"))
     struct HTTP3Tests {

@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Interim responses and trailers", .timeLimit(.minutes(3)))
+    @Suite("Interim responses and trailers", .limited)
     struct Fields {}
 }
 

@@ -2,10 +2,11 @@
     import CLarkspur
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Which connections are kept for reuse, and for how long.
-    @Suite("Reused connections", .timeLimit(.minutes(3)))
+    @Suite("Reused connections", .limited)
     struct KeptConnectionTests {
         /// A duration that libcurl counts as more than one second.
         private static let moreThanOneSecond = Duration.milliseconds(2_100)

@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Lifetime", .timeLimit(.minutes(3)))
+    @Suite("Lifetime", .limited)
     struct Lifetime {}
 }
 

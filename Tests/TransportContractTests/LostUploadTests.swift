@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Uploads whose connection is lost before the body is complete.
-    @Suite("Lost uploads", .timeLimit(.minutes(3)))
+    @Suite("Lost uploads", .limited)
     struct LostUploadTests {
         private static let size = 250_000
 

@@ -1,13 +1,14 @@
 #if os(Linux)
     import CTestWidth
     import Foundation
+    import TestSupport
     import Testing
 
     @testable import Larkspur
     @testable import LarkspurURLSession
 
     /// Single hops over a fake in place of the platform's WebSocket.
-    @Suite("Hops over a WebSocket of URLSession", .timeLimit(.minutes(3)))
+    @Suite("Hops over a WebSocket of URLSession", .limited)
     struct PlatformSocketHopTests {
         private struct Hop {
             let network: FakeNetwork

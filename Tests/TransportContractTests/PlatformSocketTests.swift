@@ -1,12 +1,13 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurURLSession
 
     /// WebSockets of a session over `URLSessionTransport`, with a fake in place of the platform's WebSocket.
-    @Suite("WebSockets over URLSession", .timeLimit(.minutes(3)))
+    @Suite("WebSockets over URLSession", .limited)
     struct PlatformSocketTests {
         private func session(_ network: FakeNetwork) -> Session {
             Session(configuration: SessionConfiguration { $0.headers = [:] }, transport: network.makeTransport())

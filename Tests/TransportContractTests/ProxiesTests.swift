@@ -1,8 +1,9 @@
 #if os(Linux)
     import Larkspur
+    import TestSupport
     import Testing
 
-    @Suite("Proxies", .timeLimit(.minutes(3)))
+    @Suite("Proxies", .limited)
     struct ProxiesTests {
         struct Read: Sendable, CustomTestStringConvertible {
             let text: String

@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Questions", .timeLimit(.minutes(3)))
+    @Suite("Questions", .limited)
     struct Questions {}
 }
 

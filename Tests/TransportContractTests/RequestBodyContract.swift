@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Request bodies", .timeLimit(.minutes(3)))
+    @Suite("Request bodies", .limited)
     struct RequestBodies {}
 }
 

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Indirect routes to a host.
-    @Suite("Routes", .timeLimit(.minutes(3)))
+    @Suite("Routes", .limited)
     struct RouteTests {
         private func transport(
             through server: MockServer, as user: String = "", _ authentication: Proxy.Authentication = .basic,
@@ -170,7 +171,7 @@
     }
 
     @Suite(
-        "Routes, for real", .timeLimit(.minutes(3)),
+        "Routes, for real", .limited,
         .enabled(if: Environment.port("LARKSPUR_TINYPROXY") != nil, "no LARKSPUR_TINYPROXY"))
     struct RealRouteTests {
         enum Server: String, CaseIterable {

@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Making and starting", .timeLimit(.minutes(3)))
+    @Suite("Making and starting", .limited)
     struct Starting {}
 }
 

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @Suite(
-        "TLS configuration with real servers", .timeLimit(.minutes(3)), .usesOpenSSL,
+        "TLS configuration with real servers", .limited, .usesOpenSSL,
         .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
     struct TLSConfigurationTests {
         private let trusting: CurlTransport.Configuration

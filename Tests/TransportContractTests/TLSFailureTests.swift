@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
-    @Suite("Messages of TLS failures", .timeLimit(.minutes(3)))
+    @Suite("Messages of TLS failures", .limited)
     struct TLSFailureTests {
         @Test(
             "A plain-text port is an error with its own code and not a network failure, and the request is not retried",

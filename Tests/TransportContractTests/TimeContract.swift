@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 extension TransportContractTests {
-    @Suite("Time", .timeLimit(.minutes(3)))
+    @Suite("Time", .limited)
     struct Time {}
 }
 

@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 /// Tests of the audit. Most contract tests depend on it, so it has to find each violation itself.
-@Suite("Contract audit", .timeLimit(.minutes(3)))
+@Suite("Contract audit", .limited)
 struct TraceAuditTests {
     private static let head = TransportEvent.head(ResponseHead(status: 200))
     private static let body = TransportEvent.body(Data([1]))

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @Suite(
-        "Trust in peers, for real", .timeLimit(.minutes(3)), .usesOpenSSL,
+        "Trust in peers, for real", .limited, .usesOpenSSL,
         .enabled(if: Environment.trusting != nil, "no LARKSPUR_CA_FILE"))
     struct TrustTests {
         private let trusting: CurlTransport.Configuration

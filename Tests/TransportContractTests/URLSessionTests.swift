@@ -2,11 +2,12 @@
     import CTestWidth
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     @testable import LarkspurURLSession
 
-    @Suite("URLSession in a process of its own", .timeLimit(.minutes(3)), .inMainProcess)
+    @Suite("URLSession in a process of its own", .limited, .inMainProcess)
     struct EngineProcessTests {
         @Test("The contract suite and the engine's own tests pass")
         func contract() async throws {
@@ -21,7 +22,7 @@
         }
     }
 
-    @Suite("URLSession", .timeLimit(.minutes(3)), .inEngineProcess)
+    @Suite("URLSession", .limited, .inEngineProcess)
     struct URLSessionTests {
         private func outcome(
             _ transport: URLSessionTransport, _ url: String, _ change: (inout TransportRequest) -> Void = { _ in }
@@ -204,7 +205,7 @@
         }
     }
 
-    @Suite("Lengths of decoded bodies", .timeLimit(.minutes(3)))
+    @Suite("Lengths of decoded bodies", .limited)
     struct DecodedLengthTests {
         @Test(
             "The length of a body that the platform decodes is compared with the bytes that the platform has counted",
@@ -227,7 +228,7 @@
         }
     }
 
-    @Suite("Heads of Foundation", .timeLimit(.minutes(3)))
+    @Suite("Heads of Foundation", .limited)
     struct FoundationHeadTests {
         @Test(
             "Cookies that Foundation has joined with commas are taken apart",

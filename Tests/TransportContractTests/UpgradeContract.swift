@@ -2,10 +2,11 @@
     import CTestWidth
     import Foundation
     import Larkspur
+    import TestSupport
     import Testing
 
     /// Upgrades over libcurl, against a server that plays each byte.
-    @Suite("Upgrades", .timeLimit(.minutes(3)))
+    @Suite("Upgrades", .limited)
     struct UpgradeContract {
         private static let switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
 

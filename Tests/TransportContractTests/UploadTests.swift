@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
+    import TestSupport
     import Testing
 
     /// Uploads to a server that hashes them, and forms to an independent parser.
     @Suite(
-        "Uploads", .timeLimit(.minutes(3)), .serialized,
+        "Uploads", .limited, .serialized,
         .enabled(if: Environment.port("LARKSPUR_UPLOADS") != nil, "LARKSPUR_UPLOADS names no server"))
     struct UploadTests {
         private struct Digest: Decodable {

@@ -1,11 +1,12 @@
 #if os(Linux)
     import Larkspur
+    import TestSupport
     import Testing
 
     @testable import LarkspurCurl
 
     /// Peers that disappear without closing their connection, so that nothing is acknowledged.
-    @Suite("Vanished peers", .timeLimit(.minutes(3)))
+    @Suite("Vanished peers", .limited)
     struct VanishedPeerTests {
         private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

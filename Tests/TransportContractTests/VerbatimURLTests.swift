@@ -1,9 +1,10 @@
 #if os(Linux)
     import Larkspur
     import LarkspurCurl
+    import TestSupport
     import Testing
 
-    @Suite("Verbatim URLs on the wire", .timeLimit(.minutes(3)))
+    @Suite("Verbatim URLs on the wire", .limited)
     struct VerbatimURLTests {
         @Test(
             "The target is sent byte for byte, followed by the parameters; a redirect leads to a normalised URL")

@@ -1,11 +1,12 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// WebSockets over TLS, against a server of the test kit behind a program that terminates TLS.
     @Suite(
-        "WebSockets over TLS", .timeLimit(.minutes(3)), .usesOpenSSL,
+        "WebSockets over TLS", .limited, .usesOpenSSL,
         .enabled(if: Environment.port("LARKSPUR_TLS_FORWARDER") != nil, "no TLS forwarder"))
     struct WebSocketTLSTests {
         private func session(trust: ServerTrustManager? = nil) throws -> Session {

@@ -1,6 +1,7 @@
 #ifndef LARKSPUR_TEST_WIDTH_H
 #define LARKSPUR_TEST_WIDTH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /// The variable by which Swift Testing is told how many tests run at once, from Swift 6.3 on.
@@ -9,6 +10,12 @@
 /// Returns the number of rounds of a test with random input: `usual`, or if the environment variable LARKSPUR_NIGHTLY is a
 /// number, `nightly` divided by it, if that is more. Fuzzers check the same rules for longer, so a usual run is short.
 long test_rounds(long usual, long nightly);
+
+/// The factor of all time limits: the number in the environment variable LARKSPUR_TIME_SCALE, from 1 to 100, or 1.
+long test_time_scale(void);
+
+/// Whether the environment variable LARKSPUR_TIMING is set, so that tests that measure real time run.
+bool test_keeps_time(void);
 
 /// Fills the buffer with bytes that depend on their position. In C, because an unoptimised Swift build needs much longer.
 void test_fill_pattern(unsigned char *bytes, size_t count);

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
 
-@Suite("Sealed values", .timeLimit(.minutes(3)))
+@Suite("Sealed values", .limited)
 struct SealingTests {
     private func key(_ byte: UInt8 = 1, id: String = "") throws -> SealingKey {
         try SealingKey([UInt8](repeating: byte, count: 32), id: id)

@@ -37,7 +37,7 @@ private struct Fleet {
     }
 }
 
-@Suite("The permits of a shared limit", .timeLimit(.minutes(3)))
+@Suite("The permits of a shared limit", .limited)
 struct SharedBudgetTests {
     @Test(
         "Busy processes use the whole limit and not more, and their parts differ by at most 5 %", arguments: [2, 3, 8])

@@ -2,11 +2,12 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
 
-@Suite("Circuits that processes share", .timeLimit(.minutes(3)))
+@Suite("Circuits that processes share", .limited)
 struct SharedCircuitBreakerTests {
     @Test(
         "A circuit opens in all processes, one of them sends the probe, and all close",

@@ -2,11 +2,12 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
 
-@Suite("Faults of circuits that processes share", .timeLimit(.minutes(3)))
+@Suite("Faults of circuits that processes share", .limited)
 struct SharedCircuitFaultTests {
     @Test("While the store fails, each process goes on with its own circuits")
     func storeFails() async throws {

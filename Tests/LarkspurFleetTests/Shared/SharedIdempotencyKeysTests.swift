@@ -2,11 +2,12 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
 
-@Suite("Idempotency keys that processes share", .timeLimit(.minutes(3)))
+@Suite("Idempotency keys that processes share", .limited)
 struct SharedIdempotencyKeysTests {
     private let sent = Guarded([TransportRequest]())
 

@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
@@ -18,7 +19,7 @@ private final class SilentStore: ForwardingStore {
     }
 }
 
-@Suite("A shared limit", .timeLimit(.minutes(3)))
+@Suite("A shared limit", .limited)
 struct SharedRateLimiterTests {
     private let clock = ManualClock()
     private let store: LarkspurFleet.MemoryStore

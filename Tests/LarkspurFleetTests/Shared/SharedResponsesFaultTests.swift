@@ -2,11 +2,12 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
 
-@Suite("Faults of a cache that processes share", .timeLimit(.minutes(3)))
+@Suite("Faults of a cache that processes share", .limited)
 struct SharedResponsesFaultTests {
     @Test("A response that must not be stored, or is too large, keeps no process waiting", arguments: [false, true])
     func unshared(isLarge: Bool) async throws {

@@ -2,11 +2,12 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
 
-@Suite("A cache that processes share", .timeLimit(.minutes(3)))
+@Suite("A cache that processes share", .limited)
 struct SharedResponsesTests {
     @Test("A process gets the response that another one has stored, and then has it itself")
     func hit() async throws {

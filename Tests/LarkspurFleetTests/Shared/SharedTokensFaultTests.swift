@@ -2,11 +2,12 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
 
-@Suite("Faults of shared tokens", .timeLimit(.minutes(3)))
+@Suite("Faults of shared tokens", .limited)
 struct SharedTokensFaultTests {
     private let site: TokenSite
 

@@ -2,11 +2,12 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
 
-@Suite("Shared tokens", .timeLimit(.minutes(3)))
+@Suite("Shared tokens", .limited)
 struct SharedTokensTests {
     private let site: TokenSite
 

@@ -1,11 +1,12 @@
 import Foundation
 import Larkspur
 import LarkspurInsight
+import TestSupport
 import Testing
 
 @testable import enum LarkspurInsight.HARDate
 
-@Suite("Archives that are read and written", .timeLimit(.minutes(3)))
+@Suite("Archives that are read and written", .limited)
 struct HARArchiveTests {
     private static func archive(_ entry: String) throws -> HARArchive {
         try HARArchive(data: Data(#"{"log":{"entries":[\#(entry)]}}"#.utf8))

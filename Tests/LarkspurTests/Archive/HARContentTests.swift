@@ -1,11 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 @testable import LarkspurInsight
 @testable import LarkspurTesting
 
-@Suite("The content of archives", .timeLimit(.minutes(3)))
+@Suite("The content of archives", .limited)
 struct HARContentTests {
     @Test("Cookies and the fields of forms are listed, without the values of secrets")
     func lists() async throws {

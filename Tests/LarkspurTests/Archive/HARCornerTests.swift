@@ -1,11 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 @testable import LarkspurInsight
 @testable import LarkspurTesting
 
-@Suite("Archives in corner cases", .timeLimit(.minutes(3)))
+@Suite("Archives in corner cases", .limited)
 struct HARCornerTests {
     @Test("Times that no clock shows are written as numbers", arguments: ["1e300", "-1e300", "-0.5", "1764151328.25"])
     func times(text: String) throws {

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 @testable import LarkspurInsight
 
-@Suite("HAR recorder: an entry for each hop, in a file that is always valid", .timeLimit(.minutes(3)))
+@Suite("HAR recorder: an entry for each hop, in a file that is always valid", .limited)
 struct HARRecorderTests {
     private let folder: TemporaryFolder
     private let file: URL

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Background downloads", .timeLimit(.minutes(3)))
+@Suite("Background downloads", .limited)
 struct BackgroundDownloadTests {
     private let runs: BackgroundRuns
     private let served = ServedFile()

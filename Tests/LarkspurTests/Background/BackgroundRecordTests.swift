@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// The files of background transfers, and the states in which a killed process can leave them.
-@Suite("Records of background transfers", .timeLimit(.minutes(3)))
+@Suite("Records of background transfers", .limited)
 struct BackgroundRecordTests {
     private let runs: BackgroundRuns
     private let folder: BackgroundFolder

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Background transfers that cannot work", .timeLimit(.minutes(3)))
+@Suite("Background transfers that cannot work", .limited)
 struct BackgroundRulesTests {
     private let runs: BackgroundRuns
     private let url = "https://h/"

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The state of a background transfer", .timeLimit(.minutes(3)))
+@Suite("The state of a background transfer", .limited)
 struct BackgroundStateTests {
     private typealias State = BackgroundTransferState
 
@@ -121,7 +122,7 @@ struct BackgroundStateTests {
         #expect(answers == [true, false, true])
     }
 
-    @Test("Slots are given in order, and a withdrawn transfer gets none", .timeLimit(.minutes(3)))
+    @Test("Slots are given in order, and a withdrawn transfer gets none", .limited)
     func slots() async {
         let slots = BackgroundSlots(1)
         let ids = (0..<4).map { _ in UUID() }

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Background uploads", .timeLimit(.minutes(3)))
+@Suite("Background uploads", .limited)
 struct BackgroundUploadTests {
     private let runs: BackgroundRuns
     private let file: URL

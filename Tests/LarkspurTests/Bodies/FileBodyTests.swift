@@ -1,4 +1,5 @@
 import Larkspur
+import TestSupport
 import Testing
 
 #if canImport(Darwin)
@@ -7,7 +8,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite("Bodies of files", .timeLimit(.minutes(3)))
+@Suite("Bodies of files", .limited)
 struct FileBodyTests {
     private let folder: TemporaryFolder
 

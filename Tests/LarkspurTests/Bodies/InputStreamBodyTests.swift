@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Bodies of input streams", .timeLimit(.minutes(3)))
+@Suite("Bodies of input streams", .limited)
 struct InputStreamBodyTests {
     @Test(
         "Every byte is sent, of known and of unknown length", arguments: [0, 1, 65_536, 262_144, 600_000],

@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Bodies of JSON arrays", .timeLimit(.minutes(3)))
+@Suite("Bodies of JSON arrays", .limited)
 struct JSONArrayBodyTests {
     private func decoded(_ body: TransportBody) async throws -> [String] {
         try JSON.Decoder().decode([String].self, from: Data(try await body.pulled(by: 10_000)))

@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Joined bodies", .timeLimit(.minutes(3)))
+@Suite("Joined bodies", .limited)
 struct JoinedBodyTests {
     private let folder: TemporaryFolder
 

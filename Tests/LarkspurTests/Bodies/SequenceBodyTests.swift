@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Bodies of asynchronous sequences", .timeLimit(.minutes(3)))
+@Suite("Bodies of asynchronous sequences", .limited)
 struct SequenceBodyTests {
     /// Lengths around the sizes of the ring buffer and the read buffers.
     private static let lengths = [0, 1, 2, 65_537, 262_143, 262_144, 262_145, 600_000]

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Throttled bodies", .timeLimit(.minutes(3)))
+@Suite("Throttled bodies", .limited)
 struct ThrottledBodyTests {
     @Test("One packet of bytes is sent, and then none until the pause has passed")
     func packets() async throws {

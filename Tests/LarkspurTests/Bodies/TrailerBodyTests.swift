@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Trailers of requests", .timeLimit(.minutes(3)))
+@Suite("Trailers of requests", .limited)
 struct TrailerBodyTests {
     private struct Trouble: Error {}
 

@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 #if os(Linux)
     /// Bodies of every kind, sent by a session over a socket.
-    @Suite("Bodies over the wire", .timeLimit(.minutes(3)))
+    @Suite("Bodies over the wire", .limited)
     struct UploadBodyTests {
         enum Kind: String, CaseIterable {
             case data, file, sequence, inputStream, joined, form

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// Responses and requests that could make a cache serve what it must not.
-@Suite("A cache under responses and requests that could mislead it", .timeLimit(.minutes(3)))
+@Suite("A cache under responses and requests that could mislead it", .limited)
 struct CacheAttackTests {
     private func has(_ request: TransportRequest?, _ name: String, _ value: String? = nil) -> Bool {
         request?.fields.contains { $0.name == name && (value == nil || $0.value == value) } == true

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("What a cache promises to requests, handlers and users", .timeLimit(.minutes(3)))
+@Suite("What a cache promises to requests, handlers and users", .limited)
 struct CacheObedienceTests {
     // MARK: Only from the cache
 

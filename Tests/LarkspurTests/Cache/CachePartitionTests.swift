@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurInsight
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("The parties whose responses a cache keeps apart", .timeLimit(.minutes(3)))
+@Suite("The parties whose responses a cache keeps apart", .limited)
 struct CachePartitionTests {
     @Test("A response is served only to requests with the same Authorization, and with the same cookies if it sets one")
     func parties() async {

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Validation of stored responses in the background", .timeLimit(.minutes(3)))
+@Suite("Validation of stored responses in the background", .limited)
 struct CacheRefreshTests {
     private static let control: HTTPHeaders = ["Cache-Control": "max-age=60, stale-while-revalidate=6000"]
 

@@ -1,9 +1,10 @@
 import CTestWidth
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("A session with a cache", .timeLimit(.minutes(3)))
+@Suite("A session with a cache", .limited)
 struct CacheTests {
     @Test("A fresh response comes from the cache, with its age; a stale one comes from the server")
     func freshness() async {

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("A session with a cache on disk", .timeLimit(.minutes(3)))
+@Suite("A session with a cache on disk", .limited)
 struct DiskCacheTests {
     private let folder: TemporaryFolder
     private let log = TransportLog()

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Equal requests of a session with a cache at the same time", .timeLimit(.minutes(3)))
+@Suite("Equal requests of a session with a cache at the same time", .limited)
 struct SharedMissTests {
     @Test("A server sees one of a hundred equal GETs, and all requests get the whole response")
     func hundred() async throws {

@@ -1,11 +1,12 @@
 import Dispatch
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// The requests of publishers, without Combine: a subscriber of the tests takes the place of Combine's.
-@Suite("Requests with subscribers", .timeLimit(.minutes(3)))
+@Suite("Requests with subscribers", .limited)
 struct SubscribedRequestTests {
     private typealias Responses = SubscriptionCore<DataResponse<String>>
 

@@ -1,5 +1,6 @@
 import Dispatch
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -59,7 +60,7 @@ final class HeldQueue: Sendable {
     func run() { while let work = box.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { work() } }
 }
 
-@Suite("A subscription", .timeLimit(.minutes(3)))
+@Suite("A subscription", .limited)
 struct SubscriptionCoreTests {
     private let queue = HeldQueue()
     private let cancels = Counter()

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The state of a subscription", .timeLimit(.minutes(3)))
+@Suite("The state of a subscription", .limited)
 struct SubscriptionStateTests {
     private typealias State = SubscriptionState<Int>
 

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Content codings", .timeLimit(.minutes(3)))
+@Suite("Content codings", .limited)
 struct ContentDecoderTests {
     @Test(
         "A complete body is decoded to the text, for any size of its pieces",

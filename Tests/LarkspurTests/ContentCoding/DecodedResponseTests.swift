@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Decoded responses", .timeLimit(.minutes(3)))
+@Suite("Decoded responses", .limited)
 struct DecodedResponseTests {
     private let server: MockServer
     private let session = Session()

@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Limits of decoding", .timeLimit(.minutes(3)))
+@Suite("Limits of decoding", .limited)
 struct DecodingLimitsTests {
     /// The number of decoded bytes, and the error if there is one.
     private func outcome(

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Transfer codings", .timeLimit(.minutes(3)))
+@Suite("Transfer codings", .limited)
 struct TransferCodingTests {
     private let server: MockServer
     private let session = Session()

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Dates of cookies", .timeLimit(.minutes(3)))
+@Suite("Dates of cookies", .limited)
 struct CookieDateTests {
     @Test(
         "A date is parsed from its parts, in any order and with any text between them",

@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Cookie jars in files", .timeLimit(.minutes(3)))
+@Suite("Cookie jars in files", .limited)
 struct CookieFileTests {
     private let folder: TemporaryFolder
     private var file: URL { folder["cookies.json"] }

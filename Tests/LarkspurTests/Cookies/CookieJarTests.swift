@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The cookie jar", .timeLimit(.minutes(3)))
+@Suite("The cookie jar", .limited)
 struct CookieJarTests {
     private let clock = MovedClock()
     private let jar: CookieJar

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Cookies of every kind", .timeLimit(.minutes(3)))
+@Suite("Cookies of every kind", .limited)
 struct CookieRobustnessTests {
     private static let words = [
         "a", "=", ";", " ", "\t", "1", "Path", "/", "Domain", "h.com", ".", "com", "Max-Age", "-", "999999999999999999",

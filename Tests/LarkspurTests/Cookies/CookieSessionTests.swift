@@ -1,11 +1,12 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// Cookies on the way of requests: sessions over a stub transport.
-@Suite("Cookies of sessions", .timeLimit(.minutes(3)))
+@Suite("Cookies of sessions", .limited)
 struct CookieSessionTests {
     private let log = TransportLog()
 

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Cookies created by the program", .timeLimit(.minutes(3)))
+@Suite("Cookies created by the program", .limited)
 struct CookieTests {
     @Test(
         "A cookie that cannot or must not be sent is refused",

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Cookies and threads", .timeLimit(.minutes(3)))
+@Suite("Cookies and threads", .limited)
 struct CookieThreadTests {
     /// The way in which a caller gets its response: it waits, reads after the end, reads twice, or reads in a task that
     /// belongs to the request because an adapter has started it.

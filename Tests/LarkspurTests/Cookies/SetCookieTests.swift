@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Set-Cookie fields", .timeLimit(.minutes(3)))
+@Suite("Set-Cookie fields", .limited)
 struct SetCookieTests {
     typealias Example = SetCookieExample
 

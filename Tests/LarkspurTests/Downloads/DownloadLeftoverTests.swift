@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Files that downloads leave behind", .timeLimit(.minutes(3)))
+@Suite("Files that downloads leave behind", .limited)
 struct DownloadLeftoverTests {
     enum Ending: String, CaseIterable, Sendable {
         case success, lost, lostWithoutTag, neverConnected, refused, undecodable, tooLarge, cancelled

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Existing items at a download's destination", .timeLimit(.minutes(3)))
+@Suite("Existing items at a download's destination", .limited)
 struct DownloadPlaceTests {
     enum Special: CaseIterable, Sendable {
         case pipe, unixSocket, linkToPipe, linkToDirectory

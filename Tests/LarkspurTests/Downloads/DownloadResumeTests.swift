@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Resumed downloads", .timeLimit(.minutes(3)))
+@Suite("Resumed downloads", .limited)
 struct DownloadResumeTests {
     private let folder: TemporaryFolder
     private let log = TransportLog()
@@ -328,7 +329,7 @@ struct DownloadResumeTests {
     }
 }
 
-@Suite("Content ranges", .timeLimit(.minutes(3)))
+@Suite("Content ranges", .limited)
 struct ResumptionTests {
     @Test(
         "A valid range of bytes is parsed",

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Downloads", .timeLimit(.minutes(3)))
+@Suite("Downloads", .limited)
 struct DownloadTests {
     private let folder: TemporaryFolder
     private let log = TransportLog()

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Locks of files that are written", .timeLimit(.minutes(3)))
+@Suite("Locks of files that are written", .limited)
 struct FileLockTests {
     @Test("A file is free again as soon as its owner is gone, even if a forked process still has the descriptor")
     func copied() throws {

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Suggested file names", .timeLimit(.minutes(3)))
+@Suite("Suggested file names", .limited)
 struct SuggestedNameTests {
     private func name(_ disposition: String?, _ url: String = "http://h/files/photo.png?q=1") throws -> String {
         var headers: HTTPHeaders = [:]

@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("The form encoder's options", .timeLimit(.minutes(3)))
+@Suite("The form encoder's options", .limited)
 struct FormOptionsTests {
     /// Returns the form without escapes, for readable keys.
     private func form(_ value: some Encodable, _ encoder: URLEncodedFormEncoder) throws -> String {

@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("The form encoder and odd values", .timeLimit(.minutes(3)))
+@Suite("The form encoder and odd values", .limited)
 struct FormRobustnessTests {
     private func isEncodingFailure(_ error: any Error) -> Bool { (error as? RequestError)?.code == .encodingFailed }
 

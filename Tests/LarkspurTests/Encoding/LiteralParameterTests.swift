@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Parameters written as literals", .timeLimit(.minutes(3)))
+@Suite("Parameters written as literals", .limited)
 struct LiteralParameterTests {
     private let log = TransportLog()
 

@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("MultipartFormData", .timeLimit(.minutes(3)))
+@Suite("MultipartFormData", .limited)
 struct MultipartFormDataTests {
     private let folder: TemporaryFolder
 

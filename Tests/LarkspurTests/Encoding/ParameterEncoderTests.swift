@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Parameters in a request", .timeLimit(.minutes(3)))
+@Suite("Parameters in a request", .limited)
 struct ParameterEncoderTests {
     private struct Pair: Codable, Equatable {
         var b = 1

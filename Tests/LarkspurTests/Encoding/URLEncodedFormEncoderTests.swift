@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("The form encoder", .timeLimit(.minutes(3)))
+@Suite("The form encoder", .limited)
 struct URLEncodedFormEncoderTests {
     /// Returns the form without escapes, for readable keys.
     private func form(_ value: some Encodable) throws -> String {

@@ -1,11 +1,12 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// The names and values that messages of errors must have, so that a reader finds the cause and the remedy. Other
 /// suites compare the codes of these errors.
-@Suite("Names in error messages", .timeLimit(.minutes(3)))
+@Suite("Names in error messages", .limited)
 struct ErrorMessageTests {
     private let log = TransportLog()
 

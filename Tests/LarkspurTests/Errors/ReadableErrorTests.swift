@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Error messages", .timeLimit(.minutes(3)))
+@Suite("Error messages", .limited)
 struct ReadableErrorTests {
     private struct User: Decodable, Sendable {
         struct Pet: Decodable { let name: String }

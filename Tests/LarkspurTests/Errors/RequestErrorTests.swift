@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("RequestError", .timeLimit(.minutes(3)))
+@Suite("RequestError", .limited)
 struct RequestErrorTests {
     private let log = TransportLog()
 

@@ -1,4 +1,5 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -24,7 +25,7 @@ final class HeldAdmission: HopAdmission {
     func release(_ hop: PendingHop) { box.withLock { $0.released += 1 } }
 }
 
-@Suite("Admissions", .timeLimit(.minutes(3)))
+@Suite("Admissions", .limited)
 struct AdmissionTests {
     private let admission = HeldAdmission()
     private let recorder = EventRecorder()

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Circuit breakers", .timeLimit(.minutes(3)))
+@Suite("Circuit breakers", .limited)
 struct CircuitBreakerTests {
     private static let rule = BreakerRule(
         failureRate: 0.5, minimumCount: 4, window: .seconds(10), pause: .seconds(5), probes: 2)

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// Total timeouts, which end a request without waiting for its middleware, and the order of changes.
-@Suite("Circuit breakers: timeouts and changes", .timeLimit(.minutes(3)))
+@Suite("Circuit breakers: timeouts and changes", .limited)
 struct CircuitTimeoutTests {
     private let clock = ManualClock()
 

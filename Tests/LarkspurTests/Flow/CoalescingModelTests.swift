@@ -1,13 +1,14 @@
 import Dispatch
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// Random requests against a plain model of exchanges and their readers. The base's tasks do nothing by themselves, so
 /// that each step ends before the next one begins.
-@Suite("Coalescing: a model", .timeLimit(.minutes(3)))
+@Suite("Coalescing: a model", .limited)
 struct CoalescingModelTests {
     @Test("Random arrivals, cancels, pauses and failures: each request gets what the model says, and no more is sent")
     func model() throws {

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Coalescing", .timeLimit(.minutes(3)))
+@Suite("Coalescing", .limited)
 struct CoalescingTests {
     private let transport = HeldTransport()
 

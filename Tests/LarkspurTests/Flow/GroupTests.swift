@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Batches and groups", .timeLimit(.minutes(3)))
+@Suite("Batches and groups", .limited)
 struct GroupTests {
     private let log = TransportLog()
 

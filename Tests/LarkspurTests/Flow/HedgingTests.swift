@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Hedging", .timeLimit(.minutes(3)))
+@Suite("Hedging", .limited)
 struct HedgingTests {
     private let clock = ManualClock()
     private let base = HeldTransport()

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The places of limits", .timeLimit(.minutes(3)))
+@Suite("The places of limits", .limited)
 struct LimitStateTests {
     private typealias Places = LimitState<Int>
 

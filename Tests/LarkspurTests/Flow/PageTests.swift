@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Pages", .timeLimit(.minutes(3)))
+@Suite("Pages", .limited)
 struct PageTests {
     private struct Page: Decodable, Sendable {
         let items: [Int]
@@ -77,7 +78,7 @@ struct PageTests {
         #expect(links == [WebLink(target: "a", relations: ["next"], parameters: title.map { ["title": $0] } ?? [:])])
     }
 
-    @Test("A field with very many opening brackets is read once, not once for each", .timeLimit(.minutes(1)))
+    @Test("A field with very many opening brackets is read once, not once for each", .limited)
     func manyBrackets() {
         let field = String(repeating: "<", count: 290_000)
         let head = ResponseHead(status: 200, fields: [HeaderField(name: "Link", value: field)])

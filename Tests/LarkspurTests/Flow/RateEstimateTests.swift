@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// A hop is refused only if the bucket could not send it before its deadline.
-@Suite("Rate limits: the estimate of a wait", .timeLimit(.minutes(3)))
+@Suite("Rate limits: the estimate of a wait", .limited)
 struct RateEstimateTests {
     private typealias Bucket = RateBucket<Int>
 

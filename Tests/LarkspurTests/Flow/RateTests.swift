@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Rate limits", .timeLimit(.minutes(3)))
+@Suite("Rate limits", .limited)
 struct RateTests {
     private typealias Bucket = RateBucket<Int>
 

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Limits of requests", .timeLimit(.minutes(3)))
+@Suite("Limits of requests", .limited)
 struct RequestLimitsTests {
     private let recorder = EventRecorder()
     private let transport = HeldTransport()

@@ -1,7 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("Fuzzers' checks", .timeLimit(.minutes(3)))
+@Suite("Fuzzers' checks", .limited)
 struct FuzzerTests {
     private static let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../Fuzz/Corpus").standardizedFileURL

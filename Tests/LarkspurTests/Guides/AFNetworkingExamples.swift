@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of "Coming from AFNetworking", word for word.
 
-@Suite("The guide \"Coming from AFNetworking\"", .timeLimit(.minutes(3)))
+@Suite("The guide \"Coming from AFNetworking\"", .limited)
 struct AFNetworkingExamples {
     private let log = TransportLog()
     private let recorder = EventRecorder()

@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of "Coming from Alamofire", word for word.
@@ -34,7 +35,7 @@ struct Patient: RequestRetrier {
     }
 }
 
-@Suite("The guide \"Coming from Alamofire\"", .timeLimit(.minutes(3)))
+@Suite("The guide \"Coming from Alamofire\"", .limited)
 struct AlamofireExamples {
     private let log = TransportLog()
     private let recorder = EventRecorder()

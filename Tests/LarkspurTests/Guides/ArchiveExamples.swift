@@ -1,11 +1,12 @@
 import Larkspur
 import LarkspurInsight
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to archives, word for word.
 
-@Suite("The guide to archives", .timeLimit(.minutes(3)))
+@Suite("The guide to archives", .limited)
 struct ArchiveExamples {
     @Test("A recorder writes a file")
     func recording() async throws {

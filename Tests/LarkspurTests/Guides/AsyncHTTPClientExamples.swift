@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of "Coming from AsyncHTTPClient", word for word.
@@ -7,7 +8,7 @@ import Testing
 private struct NewUser: Encodable, Sendable { let name: String }
 private struct User: Decodable, Sendable { let name: String }
 
-@Suite("The guide \"Coming from AsyncHTTPClient\"", .timeLimit(.minutes(3)))
+@Suite("The guide \"Coming from AsyncHTTPClient\"", .limited)
 struct AsyncHTTPClientExamples {
     private let log = TransportLog()
     private let folder: TemporaryFolder

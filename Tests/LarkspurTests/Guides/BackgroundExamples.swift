@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to background transfers, word for word.
 
-@Suite("The guide to background transfers", .timeLimit(.minutes(3)))
+@Suite("The guide to background transfers", .limited)
 struct BackgroundExamples {
     private let folder: TemporaryFolder
     private let url = "https://api.example.com/films/7"
@@ -65,7 +66,7 @@ struct BackgroundExamples {
     }
 }
 
-@Suite("The guide to background transfers: options", .timeLimit(.minutes(3)))
+@Suite("The guide to background transfers: options", .limited)
 struct BackgroundOptionExamples {
     @Test("The system has its conditions")
     func options() {

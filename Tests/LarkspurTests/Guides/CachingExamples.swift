@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to caching, word for word.
 
-@Suite("The guide to caching", .timeLimit(.minutes(3)))
+@Suite("The guide to caching", .limited)
 struct CachingExamples {
     private let server: MockServer
     private var url: String { server.url + "/news/1" }

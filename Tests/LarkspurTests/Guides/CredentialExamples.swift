@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guides to credentials, retries and deadlines, word for word.
 
-@Suite("The guides to credentials and retries", .timeLimit(.minutes(3)))
+@Suite("The guides to credentials and retries", .limited)
 struct CredentialExamples {
     private let log = TransportLog()
     private let key = "key", password = "word", secret = "secret", other = "another"

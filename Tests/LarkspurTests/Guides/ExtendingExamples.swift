@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of "Extending", word for word.
@@ -117,7 +118,7 @@ final class Staging: Transport {
     func invalidate() { inner.invalidate() }
 }
 
-@Suite("The guide to extending", .timeLimit(.minutes(3)))
+@Suite("The guide to extending", .limited)
 struct ExtendingExamples {
     private let log = TransportLog()
 

@@ -1,11 +1,12 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to trailers and interim responses, and of the part about both directions in the guide to
 // streams, word for word.
 
-@Suite("The guide to trailers and interim responses", .timeLimit(.minutes(3)))
+@Suite("The guide to trailers and interim responses", .limited)
 struct FieldsExamples {
     @Sendable private static func lines() -> AsyncStream<Data> {
         AsyncStream { pieces in

@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guides to batches, groups, limits and pages, word for word.
@@ -58,7 +59,7 @@ private final class Pause: HopAdmission {
     }
 }
 
-@Suite("The guides to batches, limits and pages", .timeLimit(.minutes(3)))
+@Suite("The guides to batches, limits and pages", .limited)
 struct FlowExamples {
     private let session = Session(
         configuration: SessionConfiguration { $0.baseURL = "https://api.example.com" },

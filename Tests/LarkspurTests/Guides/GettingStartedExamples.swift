@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of "Getting started", word for word.
@@ -21,7 +22,7 @@ extension Endpoint where Response == Void {
     static func remove(_ id: Int) -> Self { Endpoint(.delete, "users/\(id)") }
 }
 
-@Suite("The guide \"Getting started\"", .timeLimit(.minutes(3)))
+@Suite("The guide \"Getting started\"", .limited)
 struct GettingStartedExamples {
     private let log = TransportLog()
 

@@ -1,4 +1,5 @@
 import Larkspur
+import TestSupport
 import Testing
 
 /// The Swift code of the guides and the README compiles, because the tests of this folder contain it word for word. The
@@ -6,7 +7,7 @@ import Testing
 ///
 /// A block may have several parts, divided by a blank line or a line with only `…`. A test must contain each part as
 /// successive lines, with any indentation. The comment `<!-- not compiled: why -->` before a block excludes it.
-@Suite("The guides", .timeLimit(.minutes(3)))
+@Suite("The guides", .limited)
 struct GuideTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     private static let root = folder.appendingPathComponent("../../..").standardizedFileURL

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurImages
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("The guide to images", .timeLimit(.minutes(3)))
+@Suite("The guide to images", .limited)
 struct ImagesExamples {
     @Test("Images are loaded over a session")
     func loading() async throws {

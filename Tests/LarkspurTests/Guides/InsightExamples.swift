@@ -1,6 +1,7 @@
 import Larkspur
 import LarkspurInsight
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to metrics and traces, word for word.
@@ -104,7 +105,7 @@ extension SpanValue {
     }
 }
 
-@Suite("The guide to metrics and traces", .timeLimit(.minutes(3)))
+@Suite("The guide to metrics and traces", .limited)
 struct InsightExamples {
     private let log = TransportLog()
     private let recorder = Bridge(tracer: Tracer())

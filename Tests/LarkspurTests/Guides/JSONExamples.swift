@@ -1,11 +1,12 @@
 import Foundation
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to decoding JSON, word for word.
 
-@Suite("The guide to decoding JSON", .timeLimit(.minutes(3)))
+@Suite("The guide to decoding JSON", .limited)
 struct JSONExamples {
     private struct User: Decodable {
         let firstName: String

@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to middleware, word for word.
@@ -68,7 +69,7 @@ private struct Faults: RequestMiddleware {
     }
 }
 
-@Suite("The guide to middleware", .timeLimit(.minutes(3)))
+@Suite("The guide to middleware", .limited)
 struct MiddlewareExamples {
     private let log = TransportLog()
 

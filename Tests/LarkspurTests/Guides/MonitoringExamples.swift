@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to monitoring, word for word.
 
-@Suite("The guide to monitoring", .timeLimit(.minutes(3)))
+@Suite("The guide to monitoring", .limited)
 struct MonitoringExamples {
     private let log = TransportLog()
     private let folder: TemporaryFolder

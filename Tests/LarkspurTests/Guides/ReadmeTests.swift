@@ -1,10 +1,11 @@
 import Foundation
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// The examples of the README, word for word: they compile and work as described.
-@Suite("The README", .timeLimit(.minutes(3)))
+@Suite("The README", .limited)
 struct ReadmeTests {
     struct NewUser: Encodable, Sendable { let name: String }
     struct User: Decodable, Sendable { let name: String }
@@ -117,7 +118,7 @@ struct ReadmeTests {
     }
 }
 
-@Suite("The source itself", .timeLimit(.minutes(3)))
+@Suite("The source itself", .limited)
 struct SourceTests {
     @Test(
         "R6: only locks, objects that a transport confines, and wrappers of thread-safe values have unchecked sendability"

@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guides to security, trust, redirects, cookies and connections, word for word.
 
-@Suite("The guides to security", .timeLimit(.minutes(3)))
+@Suite("The guides to security", .limited)
 struct SecurityExamples {
     private let log = TransportLog()
     private let folder: TemporaryFolder

@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of "Testing your app", word for word.
 
-@Suite("The guide to tests", .timeLimit(.minutes(3)))
+@Suite("The guide to tests", .limited)
 struct TestingExamples {
     private func stubbed() -> (Session, StubTransport) {
         let stub = StubTransport { request in

@@ -1,12 +1,13 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guides to uploads, downloads and streams, word for word.
 
 private struct Tick: Decodable, Sendable { let price: Int }
 
-@Suite("The guides to bodies", .timeLimit(.minutes(3)))
+@Suite("The guides to bodies", .limited)
 struct TransferExamples {
     private let log = TransportLog()
     private let folder: TemporaryFolder

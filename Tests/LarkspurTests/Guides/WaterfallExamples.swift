@@ -1,11 +1,12 @@
 import Larkspur
 import LarkspurInsight
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to pictures of requests, word for word.
 
-@Suite("The guide to pictures of requests", .timeLimit(.minutes(3)))
+@Suite("The guide to pictures of requests", .limited)
 struct WaterfallExamples {
     @Test("An archive is drawn")
     func archive() throws {

@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 // The code of the guide to WebSockets, word for word.
 
-@Suite("The guide to WebSockets", .timeLimit(.minutes(3)))
+@Suite("The guide to WebSockets", .limited)
 struct WebSocketExamples {
     private struct Move: Codable, Sendable {
         let from: String

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
 import LarkspurXML
+import TestSupport
 import Testing
 
-@Suite("The page of LarkspurXML", .timeLimit(.minutes(3)))
+@Suite("The page of LarkspurXML", .limited)
 struct XMLExamples {
     @Test("A response is read as XML")
     func feed() async throws {

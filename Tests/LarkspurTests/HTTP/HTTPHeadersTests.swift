@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Header fields", .timeLimit(.minutes(3)))
+@Suite("Header fields", .limited)
 struct HTTPHeadersTests {
     private let sample: HTTPHeaders = ["B": "1", "a": "2", "b": "3", "C": "4"]
 
@@ -189,7 +190,7 @@ struct HTTPHeadersTests {
     }
 }
 
-@Suite("Default fields", .timeLimit(.minutes(3)))
+@Suite("Default fields", .limited)
 struct DefaultHeadersTests {
     private let log = TransportLog()
 

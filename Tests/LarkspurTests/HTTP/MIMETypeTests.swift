@@ -1,8 +1,9 @@
 import Larkspur
+import TestSupport
 import Testing
 
 /// Tested through the forms that use the types.
-@Suite("Types of files", .timeLimit(.minutes(3)))
+@Suite("Types of files", .limited)
 struct MIMETypeTests {
     private func type(of bytes: [UInt8], named name: String) async throws -> String {
         var form = MultipartFormData()

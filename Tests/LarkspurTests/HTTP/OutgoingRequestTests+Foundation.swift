@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// The conversion to and from Foundation's URLRequest.
-@Suite("OutgoingRequest.urlRequest", .timeLimit(.minutes(3)))
+@Suite("OutgoingRequest.urlRequest", .limited)
 struct OutgoingRequestFoundationTests {
     private func sample() throws -> OutgoingRequest {
         OutgoingRequest(

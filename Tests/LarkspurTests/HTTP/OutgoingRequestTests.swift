@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Requests that must never be sent", .timeLimit(.minutes(3)))
+@Suite("Requests that must never be sent", .limited)
 struct OutgoingRequestTests {
     private let log = TransportLog()
 

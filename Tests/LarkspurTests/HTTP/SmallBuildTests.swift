@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// Compares the code that replaces Foundation in the small build with Foundation.
-@Suite("Replacements of Foundation", .timeLimit(.minutes(3)))
+@Suite("Replacements of Foundation", .limited)
 struct SmallBuildTests {
     @Test(
         "Percent escapes are decoded as by Foundation",

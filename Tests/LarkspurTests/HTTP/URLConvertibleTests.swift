@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Types that convert to a URL", .timeLimit(.minutes(3)))
+@Suite("Types that convert to a URL", .limited)
 struct URLConvertibleTests {
     /// A value that computes its URL, and counts how often it does.
     private struct Counting: URLConvertible {

@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// Every way in which text gets into a request, with all text that must be refused. A server could take such text for
 /// the end of the request, for another request, or for a part of the next one.
-@Suite("Requests that cannot be split", .timeLimit(.minutes(3)))
+@Suite("Requests that cannot be split", .limited)
 struct UnsplittableRequestTests {
     /// A way to put text into a request, which returns the resulting error.
     struct Entrance: Sendable, CustomTestStringConvertible {

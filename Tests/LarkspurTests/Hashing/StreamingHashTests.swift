@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Hashes", .timeLimit(.minutes(3)))
+@Suite("Hashes", .limited)
 struct StreamingHashTests {
     /// The implementation: the system's library, or Swift if it is missing.
     enum Engine: CaseIterable, Sendable {

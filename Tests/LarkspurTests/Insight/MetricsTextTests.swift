@@ -1,9 +1,10 @@
 import Larkspur
+import TestSupport
 import Testing
 
 @testable import LarkspurInsight
 
-@Suite("The text format of metrics", .timeLimit(.minutes(3)))
+@Suite("The text format of metrics", .limited)
 struct MetricsTextTests {
     private final class Key {}
 

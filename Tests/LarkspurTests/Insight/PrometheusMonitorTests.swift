@@ -1,12 +1,13 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurInsight
 
 private struct Refusal: Error {}
 
-@Suite("Metrics of requests", .timeLimit(.minutes(3)))
+@Suite("Metrics of requests", .limited)
 struct PrometheusMonitorTests {
     private let log = TransportLog()
     private let metrics = PrometheusMonitor()

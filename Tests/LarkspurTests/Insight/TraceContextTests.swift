@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurInsight
+import TestSupport
 import Testing
 
-@Suite("Trace contexts", .timeLimit(.minutes(3)))
+@Suite("Trace contexts", .limited)
 struct TraceContextTests {
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let span = "00f067aa0ba902b7"

@@ -1,11 +1,12 @@
 import Larkspur
 import LarkspurInsight
 import LarkspurTesting
+import TestSupport
 import Testing
 
 private struct Refusal: Error {}
 
-@Suite("Traces of requests", .timeLimit(.minutes(3)))
+@Suite("Traces of requests", .limited)
 struct TraceMonitorTests {
     private let log = TransportLog()
     private let spans = SpanLog()

@@ -1,4 +1,5 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -27,7 +28,7 @@ private struct TenantSource: HopFieldSource {
     }
 }
 
-@Suite("Fields of hops", .timeLimit(.minutes(3)))
+@Suite("Fields of hops", .limited)
 struct HopFieldsTests {
     private let log = TransportLog()
     private let recorder = EventRecorder()

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Adapters", .timeLimit(.minutes(3)))
+@Suite("Adapters", .limited)
 struct AdapterTests {
     private let log = TransportLog()
     private let journal = Journal()

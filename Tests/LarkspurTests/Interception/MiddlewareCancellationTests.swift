@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Cancelling in middleware", .timeLimit(.minutes(3)))
+@Suite("Cancelling in middleware", .limited)
 struct MiddlewareCancellationTests {
     enum Place: CaseIterable { case before, inside, after, afterFailure, behindCancel }
 

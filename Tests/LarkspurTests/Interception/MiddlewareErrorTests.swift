@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Middleware that fails", .timeLimit(.minutes(3)))
+@Suite("Middleware that fails", .limited)
 struct MiddlewareErrorTests {
     private let log = TransportLog()
 

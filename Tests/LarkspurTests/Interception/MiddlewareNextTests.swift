@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Calls of next by middleware", .timeLimit(.minutes(3)))
+@Suite("Calls of next by middleware", .limited)
 struct MiddlewareNextTests {
     private let log = TransportLog()
 

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Middleware around streams", .timeLimit(.minutes(3)))
+@Suite("Middleware around streams", .limited)
 struct MiddlewareStreamTests {
     private let log = TransportLog()
 

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Middleware", .timeLimit(.minutes(3)))
+@Suite("Middleware", .limited)
 struct MiddlewareTests {
     private let log = TransportLog()
     private let journal = Journal()

@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Compressing requests", .timeLimit(.minutes(3)))
+@Suite("Compressing requests", .limited)
 struct RequestCompressorTests {
     private let server: MockServer
     private let session = Session()

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Retriers", .timeLimit(.minutes(3)))
+@Suite("Retriers", .limited)
 struct RetrierTests {
     private let log = TransportLog()
     private let journal = Journal()

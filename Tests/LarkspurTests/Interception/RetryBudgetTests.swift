@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The retry budget", .timeLimit(.minutes(3)))
+@Suite("The retry budget", .limited)
 struct RetryBudgetTests {
     private let log = TransportLog()
     private let clock = ManualClock()

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The retry policy", .timeLimit(.minutes(3)))
+@Suite("The retry policy", .limited)
 struct RetryPolicyTests {
     private let log = TransportLog()
 

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The retry schedule", .timeLimit(.minutes(3)))
+@Suite("The retry schedule", .limited)
 struct RetryScheduleTests {
     private func schedule(_ jitter: RetryPolicy.Backoff.Jitter = .full, limit: Int? = nil) -> RetrySchedule {
         RetrySchedule(

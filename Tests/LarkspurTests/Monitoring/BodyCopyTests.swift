@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Copies of bodies: for monitors that ask for them, up to their limit, in order", .timeLimit(.minutes(3)))
+@Suite("Copies of bodies: for monitors that ask for them, up to their limit, in order", .limited)
 struct BodyCopyTests {
     /// A monitor that receives bodies up to its limit.
     private final class Reader: EventMonitor {

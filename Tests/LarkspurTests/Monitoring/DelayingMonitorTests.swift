@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Monitors that delay requests: hops wait for room, and no request is missed", .timeLimit(.minutes(3)))
+@Suite("Monitors that delay requests: hops wait for room, and no request is missed", .limited)
 struct DelayingMonitorTests {
     /// A monitor that delays requests, unless told otherwise, and does not return from its first event before it is released.
     private final class Held: EventMonitor {

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Events: in order, off the transport's thread, free without monitors", .timeLimit(.minutes(3)))
+@Suite("Events: in order, off the transport's thread, free without monitors", .limited)
 struct EventMonitorTests {
     let recorder = EventRecorder()
 
@@ -136,7 +137,7 @@ struct EventMonitorTests {
     }
 }
 
-@Suite("R1 and R2: where user code runs", .timeLimit(.minutes(3)))
+@Suite("R1 and R2: where user code runs", .limited)
 struct UserCodeTests {
     @Test("R1: no user code runs under a lock; R2: none runs on a transport's thread")
     func everywhere() async throws {

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The order of events, for every kind of request and end", .timeLimit(.minutes(3)))
+@Suite("The order of events, for every kind of request and end", .limited)
 struct EventOrderTests {
     private let recorder = EventRecorder()
     private let url = "http://example.com/"

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Slow monitors: nothing waits for them, and they miss whole requests", .timeLimit(.minutes(3)))
+@Suite("Slow monitors: nothing waits for them, and they miss whole requests", .limited)
 struct EventQueueTests {
     private let session = Session(transport: StubTransport { _ in .text("x") })
 

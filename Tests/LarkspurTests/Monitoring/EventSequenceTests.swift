@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Events as sequences, closures and notifications", .timeLimit(.minutes(3)))
+@Suite("Events as sequences, closures and notifications", .limited)
 struct EventSequenceTests {
     private let session = Session(transport: StubTransport { _ in .text("x") })
     private let url = "http://example.com/?token=s3cret"

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The phases of a hop", .timeLimit(.minutes(3)))
+@Suite("The phases of a hop", .limited)
 struct HopTimelineTests {
     private func metrics(
         _ head: ResponseHead? = ResponseHead(status: 200), _ change: (inout TransportMetrics) -> Void

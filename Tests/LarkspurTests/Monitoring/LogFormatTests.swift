@@ -1,4 +1,5 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -186,7 +187,7 @@ extension LogExample {
     }
 }
 
-@Suite("The text of the log", .timeLimit(.minutes(3)))
+@Suite("The text of the log", .limited)
 struct LogFormatTests {
     /// Returns the log of one request with these answers. Transient failures are retried after a second.
     private func log(of example: LogExample) async throws -> String {

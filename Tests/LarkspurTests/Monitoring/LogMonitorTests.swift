@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The log: its levels, its destinations, and its secrets", .timeLimit(.minutes(3)))
+@Suite("The log: its levels, its destinations, and its secrets", .limited)
 struct LogMonitorTests {
     private let journal = Journal()
     private let url = "http://example.com/a"

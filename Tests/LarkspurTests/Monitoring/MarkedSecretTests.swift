@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Values marked as secrets", .timeLimit(.minutes(3)))
+@Suite("Values marked as secrets", .limited)
 struct MarkedSecretTests {
     private static let secret = "s3cret"
     private let log = TransportLog()

@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Names of secrets", .timeLimit(.minutes(3)))
+@Suite("Names of secrets", .limited)
 struct RedactedNameTests {
     @Test(
         "A name is secret by its words, however they are joined",
@@ -75,7 +76,7 @@ struct RedactedNameTests {
     }
 }
 
-@Suite("Secrets in texts within bodies", .timeLimit(.minutes(3)))
+@Suite("Secrets in texts within bodies", .limited)
 struct RedactedTextTests {
     private static let graphQL: [(document: String, shown: String)] = [
         (

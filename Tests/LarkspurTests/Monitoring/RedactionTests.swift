@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Redaction and cURL", .timeLimit(.minutes(3)))
+@Suite("Redaction and cURL", .limited)
 struct RedactionTests {
     private func request(_ url: String = "https://h/p", _ change: (inout OutgoingRequest) -> Void = { _ in }) throws
         -> OutgoingRequest

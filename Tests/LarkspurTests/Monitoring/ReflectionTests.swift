@@ -1,9 +1,10 @@
 import Foundation
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Secrets in descriptions", .timeLimit(.minutes(3)))
+@Suite("Secrets in descriptions", .limited)
 struct ReflectionTests {
     private static let secret = "hunter2"
 

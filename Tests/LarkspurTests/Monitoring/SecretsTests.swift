@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// A request full of secrets, and all output of the library about it.
-@Suite("Secrets", .timeLimit(.minutes(3)))
+@Suite("Secrets", .limited)
 struct SecretsTests {
     /// The marker that every secret contains, and nothing else.
     private static let mark = "s3cret"

@@ -1,7 +1,8 @@
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Challenges of WWW-Authenticate", .timeLimit(.minutes(3)))
+@Suite("Challenges of WWW-Authenticate", .limited)
 struct AuthenticationChallengeTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let fields: [String]

@@ -1,12 +1,13 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 private let basic = "Basic " + Data("ada:s3cret".utf8).base64EncodedString()
 private let credential = Credential(username: "ada", password: "s3cret")
 
 /// The rules alone: heads and requests in, a verdict out.
-@Suite("Challenges in the hop policy", .timeLimit(.minutes(3)))
+@Suite("Challenges in the hop policy", .limited)
 struct ChallengePolicyTests {
     private func request(
         _ url: String = "http://h/a", headers: HTTPHeaders = [:], body: TransportBody = .none,
@@ -134,7 +135,7 @@ extension MockResponse {
 }
 
 /// The whole way, over a server that knows one user.
-@Suite("Authentication", .timeLimit(.minutes(3)))
+@Suite("Authentication", .limited)
 struct AuthenticationTests {
     private let server: MockServer
     private let session = Session()

@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 private let ada = Credential(username: "ada", password: "s3cret")
@@ -9,7 +10,7 @@ private func basic(_ credential: Credential) -> String {
     "Basic " + Data("\(credential.username):\(credential.password)".utf8).base64EncodedString()
 }
 
-@Suite("Credentials of sessions", .timeLimit(.minutes(3)))
+@Suite("Credentials of sessions", .limited)
 struct CredentialStoreTests {
     private let log = TransportLog()
     private let store = CredentialStore()

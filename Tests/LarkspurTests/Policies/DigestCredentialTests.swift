@@ -1,4 +1,5 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -57,7 +58,7 @@ private final class DigestServer: Sendable {
     }
 }
 
-@Suite("Digest by credentials", .timeLimit(.minutes(3)))
+@Suite("Digest by credentials", .limited)
 struct DigestCredentialTests {
     private let log = TransportLog()
     private let store = CredentialStore()

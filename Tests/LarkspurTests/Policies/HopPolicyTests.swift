@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// The rules alone: heads and requests in, a verdict out.
-@Suite("The hop policy", .timeLimit(.minutes(3)))
+@Suite("The hop policy", .limited)
 struct HopPolicyTests {
     private static let contentFields = [
         "Content-Type", "content-length", "Content-Encoding", "Content-Language", "Transfer-Encoding",

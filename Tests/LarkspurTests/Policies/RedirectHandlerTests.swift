@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Redirect handlers", .timeLimit(.minutes(3)))
+@Suite("Redirect handlers", .limited)
 struct RedirectHandlerTests {
     private let log = TransportLog()
 

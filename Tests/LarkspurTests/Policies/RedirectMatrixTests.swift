@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// The method, the body and the fields of redirected requests, as tables. They are written by hand from RFC 9110,
 /// section 15.4, and from the rules that keep credentials secret.
-@Suite("Parts of redirected requests", .timeLimit(.minutes(3)))
+@Suite("Parts of redirected requests", .limited)
 struct RedirectMatrixTests {
     private let log = TransportLog()
 

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// The hop policy at work: a session over a stub transport.
-@Suite("Redirects", .timeLimit(.minutes(3)))
+@Suite("Redirects", .limited)
 struct RedirectTests {
     private let log = TransportLog()
 

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// Handlers that take their time, bodies of redirects, streams, downloads and middleware.
-@Suite("Redirect handlers under way", .timeLimit(.minutes(3)))
+@Suite("Redirect handlers under way", .limited)
 struct RedirectWaitTests {
     private let log = TransportLog()
     private let clock = ManualClock()

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Response gates", .timeLimit(.minutes(3)))
+@Suite("Response gates", .limited)
 struct ResponseGateTests {
     private let log = TransportLog()
     private let journal = Journal()

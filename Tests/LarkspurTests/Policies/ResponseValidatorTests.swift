@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Validation", .timeLimit(.minutes(3)))
+@Suite("Validation", .limited)
 struct ResponseValidatorTests {
     private let log = TransportLog()
 

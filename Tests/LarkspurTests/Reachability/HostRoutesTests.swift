@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Routes to hosts", .timeLimit(.minutes(3)))
+@Suite("Routes to hosts", .limited)
 struct HostRoutesTests {
     /// Answers lookups when the test says so, on the threads of the lookups.
     private final class Resolver: Sendable {

@@ -1,9 +1,10 @@
 #if os(Linux)
+    import TestSupport
     import Testing
 
     @testable import Larkspur
 
-    @Suite("The kernel's tables of interfaces and routes", .timeLimit(.minutes(3)))
+    @Suite("The kernel's tables of interfaces and routes", .limited)
     struct NetlinkTests {
         private typealias Message = NetlinkBuilder
 

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The network monitor", .timeLimit(.minutes(3)))
+@Suite("The network monitor", .limited)
 struct NetworkMonitorTests {
     private let network = ScriptedNetwork()
     private let wifi = NetworkStatus(isReachable: true, interfaces: [.wifi], supportsIPv6: true)

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The offline retrier", .timeLimit(.minutes(3)))
+@Suite("The offline retrier", .limited)
 struct OfflineRetrierTests {
     private let network = ScriptedNetwork()
     private let log = TransportLog()

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Waiting for the network", .timeLimit(.minutes(3)))
+@Suite("Waiting for the network", .limited)
 struct WhenReachableTests {
     private let network = ScriptedNetwork()
     private let clock = ManualClock()

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// Bugs of bodies and of how they are sent, one test each.
-@Suite("Regressions of bodies", .timeLimit(.minutes(3)))
+@Suite("Regressions of bodies", .limited)
 struct BodyRegressions {
     /// Bytes without end, from code that does not look whether its task is cancelled.
     private struct Endless: AsyncSequence, AsyncIteratorProtocol, Sendable {

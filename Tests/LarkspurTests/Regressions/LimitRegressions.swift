@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// Limits that change while they run, and waits that nothing but the session's end would end.
-@Suite("Limits and ends, once broken", .timeLimit(.minutes(3)))
+@Suite("Limits and ends, once broken", .limited)
 struct LimitRegressions {
     private let clock = ManualClock()
     private let log = TransportLog()

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// Bugs that were found and mended, one test each.
-@Suite("Regressions of requests", .timeLimit(.minutes(3)))
+@Suite("Regressions of requests", .limited)
 struct RequestRegressions {
     typealias Serializer = SerializerRulesTests.Serializer
     struct Refused: Error {}

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// A total limit and the transport's own timeout pass at the same time, and either may be first.
-@Suite("Total limits and the transport's timeouts", .timeLimit(.minutes(3)))
+@Suite("Total limits and the transport's timeouts", .limited)
 struct TimeoutRegressions {
     /// Everything that an error says, but for its request's number.
     private func description(of response: DataResponse<Data>) throws -> [String] {

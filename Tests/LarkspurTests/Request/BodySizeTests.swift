@@ -1,9 +1,10 @@
 import Foundation
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("The size of bodies", .timeLimit(.minutes(3)))
+@Suite("The size of bodies", .limited)
 struct BodySizeTests {
     private let server: MockServer
     private let session: Session

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The memory that downloads share", .timeLimit(.minutes(3)))
+@Suite("The memory that downloads share", .limited)
 struct BufferBudgetTests {
     /// A body on its way: what a transport may deliver, what waits, and what the reader has.
     private final class Flow {

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The byte channel", .timeLimit(.minutes(3)))
+@Suite("The byte channel", .limited)
 struct ByteChannelTests {
     @Test("Chunks come out as they went in, then the end")
     func order() async throws {

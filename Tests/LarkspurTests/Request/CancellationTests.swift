@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Cancelling", .timeLimit(.minutes(3)))
+@Suite("Cancelling", .limited)
 struct CancellationTests {
     let stalling = Session(transport: StubTransport { _ in StubAnswer([.stall]) })
 

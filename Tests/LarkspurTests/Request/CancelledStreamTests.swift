@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Streams after a cancel", .timeLimit(.minutes(3)))
+@Suite("Streams after a cancel", .limited)
 struct CancelledStreamTests {
     private let url = "http://example.com/stream"
 

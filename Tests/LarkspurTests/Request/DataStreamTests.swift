@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Data streams", .timeLimit(.minutes(3)))
+@Suite("Data streams", .limited)
 struct DataStreamTests {
     let url = "http://example.com/stream"
 

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Deadlines", .timeLimit(.minutes(3)))
+@Suite("Deadlines", .limited)
 struct DeadlineTests {
     enum Place: CaseIterable {
         case modifier, adapter, handler, hop, gate, validator, serializer, retrier, backOff

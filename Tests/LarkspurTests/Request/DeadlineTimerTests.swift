@@ -1,11 +1,12 @@
 import CTestWidth
 import LarkspurBase
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Timers of deadlines", .timeLimit(.minutes(3)))
+@Suite("Timers of deadlines", .limited)
 struct DeadlineTimerTests {
     @Test("The heap gives elements by their times, and each once, whatever was removed meanwhile", arguments: 0..<20)
     func heap(seed: UInt64) {

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Download progress", .timeLimit(.minutes(3)))
+@Suite("Download progress", .limited)
 struct DownloadProgressTests {
     private let log = TransportLog()
 

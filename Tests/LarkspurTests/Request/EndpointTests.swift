@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 private struct User: Codable, Sendable, Equatable {
@@ -18,7 +19,7 @@ extension Endpoint where Response == Void {
     fileprivate static func delete(_ id: Int) -> Self { Endpoint(.delete, "users/\(id)", headers: ["If-Match": "*"]) }
 }
 
-@Suite("Endpoints", .timeLimit(.minutes(3)))
+@Suite("Endpoints", .limited)
 struct EndpointTests {
     private let log = TransportLog()
 

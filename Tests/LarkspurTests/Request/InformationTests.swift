@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Interim responses", .timeLimit(.minutes(3)))
+@Suite("Interim responses", .limited)
 struct InformationTests {
     private static let early = MockResponse.Step.interim(103, ["Link": "</a.css>"])
     private let url = "http://example.com/a"

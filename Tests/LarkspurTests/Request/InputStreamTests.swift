@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Bodies as input streams", .timeLimit(.minutes(3)))
+@Suite("Bodies as input streams", .limited)
 struct InputStreamTests {
     private let url = "http://example.com/stream"
     private let recorder = EventRecorder()

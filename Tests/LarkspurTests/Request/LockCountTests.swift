@@ -1,4 +1,5 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -6,7 +7,7 @@ import Testing
 #if DEBUG
     /// The locks of one request: those of its own box and those of its session's boxes. Each costs some 20 ns, and more
     /// where threads meet.
-    @Suite("A request takes few locks", .timeLimit(.minutes(3)))
+    @Suite("A request takes few locks", .limited)
     struct LockCountTests {
         enum Way: String, CaseIterable {
             case plain, validated, closure, decodable, adapter, retryPolicy, retried, redirect, middleware, stream

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Starting, suspending, resuming", .timeLimit(.minutes(3)))
+@Suite("Starting, suspending, resuming", .limited)
 struct PaceTests {
     @Test("A request is lazy: nothing happens before its first serializer")
     func lazy() async {

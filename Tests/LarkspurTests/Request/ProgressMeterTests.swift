@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The values of a progress", .timeLimit(.minutes(3)))
+@Suite("The values of a progress", .limited)
 struct ProgressMeterTests {
     private func snapshot(
         _ status: RequestStatus = .resumed, _ phase: RequestProgress.Phase? = .download, up: (UInt64, UInt64?)? = nil,

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("R4: every handler is answered exactly once, whatever happens in which order", .timeLimit(.minutes(3)))
+@Suite("R4: every handler is answered exactly once, whatever happens in which order", .limited)
 struct RequestModelTests {
     static let interleavings = rounds(5_000, nightly: 20_000)
 

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// The table of phases, written down a second time as what is allowed: anything else changes nothing.
-@Suite("R3: one phase, one complete transition table", .timeLimit(.minutes(3)))
+@Suite("R3: one phase, one complete transition table", .limited)
 struct RequestPhaseTests {
     typealias Entry = (RequestPhase, RequestPhase.Event, RequestPhase, RequestPhase.Verdict)
 

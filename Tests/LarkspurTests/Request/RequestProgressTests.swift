@@ -1,10 +1,11 @@
 import LarkspurTesting
 import Observation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Observable progress", .timeLimit(.minutes(3)))
+@Suite("Observable progress", .limited)
 struct RequestProgressTests {
     private let transport = HeldTransport()
     private let clock = ManualClock()

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Sequences of what is sent and what comes", .timeLimit(.minutes(3)))
+@Suite("Sequences of what is sent and what comes", .limited)
 struct RequestSequenceTests {
     private let log = TransportLog()
 

@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 extension RequestContent {
@@ -7,7 +8,7 @@ extension RequestContent {
     fileprivate func unchanged() -> RequestContent { self }
 }
 
-@Suite("Targets and contents of requests", .timeLimit(.minutes(3)))
+@Suite("Targets and contents of requests", .limited)
 struct RequestTargetTests {
     private let log = TransportLog()
 

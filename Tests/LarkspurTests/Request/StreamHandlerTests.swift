@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Handlers of streams", .timeLimit(.minutes(3)))
+@Suite("Handlers of streams", .limited)
 struct StreamHandlerTests {
     private let url = "http://example.com/stream"
 

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 #if os(Linux)
-    @Suite("Requests that need no task", .timeLimit(.minutes(3)))
+    @Suite("Requests that need no task", .limited)
     struct TasklessTests {
         let transport = HeldTransport()
         let session: Session

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Trailers of responses", .timeLimit(.minutes(3)))
+@Suite("Trailers of responses", .limited)
 struct TrailerTests {
     private let url = "http://example.com/a"
 

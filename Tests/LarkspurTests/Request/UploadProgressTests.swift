@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Upload progress", .timeLimit(.minutes(3)))
+@Suite("Upload progress", .limited)
 struct UploadProgressTests {
     private let transport = HeldTransport()
 

@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("JSON and Codable", .timeLimit(.minutes(3)))
+@Suite("JSON and Codable", .limited)
 struct JSONCodableTests {
     struct User: Codable, Equatable {
         var name: String

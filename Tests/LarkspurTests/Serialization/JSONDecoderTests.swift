@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
 /// A comparison of `JSON.Decoder` with `JSONDecoder`.
@@ -130,7 +131,7 @@ struct JSONComparison {
     }
 }
 
-@Suite("JSON.Decoder beside JSONDecoder", .timeLimit(.minutes(3)))
+@Suite("JSON.Decoder beside JSONDecoder", .limited)
 struct JSONDecoderTests {
     private static let options: [@Sendable (JSONDecoder) -> Void] = [
         { _ in },

@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("JSON.Document", .timeLimit(.minutes(3)))
+@Suite("JSON.Document", .limited)
 struct JSONDocumentTests {
     struct User: Codable, Equatable {
         var name: String
@@ -101,7 +102,7 @@ struct JSONDocumentTests {
     private final class Marker: Sendable {}
 }
 
-@Suite("JSON.Decoder's own rules", .timeLimit(.minutes(3)))
+@Suite("JSON.Decoder's own rules", .limited)
 struct JSONDecoderRulesTests {
     struct Item: Decodable {
         var id: Int

@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Rules of JSON.Encoder beyond those of JSONEncoder", .timeLimit(.minutes(3)))
+@Suite("Rules of JSON.Encoder beyond those of JSONEncoder", .limited)
 struct JSONEncoderRulesTests {
     private typealias Key = DecodedTypes.FreeKey
 

@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Values that are encoded to JSON in several steps", .timeLimit(.minutes(3)))
+@Suite("Values that are encoded to JSON in several steps", .limited)
 struct JSONEncoderStepsTests {
     private typealias Key = DecodedTypes.FreeKey
 

@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
 /// Values that `JSON.Encoder` and `JSONEncoder` encode for comparison.
@@ -76,7 +77,7 @@ private enum EncodedValues {
     }
 }
 
-@Suite("JSON.Encoder beside JSONEncoder", .timeLimit(.minutes(3)))
+@Suite("JSON.Encoder beside JSONEncoder", .limited)
 struct JSONEncoderTests {
     private static let options: [@Sendable (JSONEncoder) -> Void] = [
         { _ in },

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The cost of JSON errors", .timeLimit(.minutes(3)))
+@Suite("The cost of JSON errors", .limited)
 struct JSONErrorCostTests {
     @Test("The line of any offset is found, in any order", arguments: 0..<8)
     func lines(seed: UInt64) {

@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("JSON coders beside Foundation's, with random types", .timeLimit(.minutes(3)))
+@Suite("JSON coders beside Foundation's, with random types", .limited)
 struct JSONRandomTests {
     private static let seeds: Range<UInt64> = 0..<10
 

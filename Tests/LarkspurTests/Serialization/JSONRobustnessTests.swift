@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
 extension SeededRandom {
@@ -29,7 +30,7 @@ extension SeededRandom {
     }
 }
 
-@Suite("JSON under stress", .timeLimit(.minutes(3)))
+@Suite("JSON under stress", .limited)
 struct JSONRobustnessTests {
     @Test("A written value is equal when parsed again", arguments: 0..<8)
     func roundTrip(seed: UInt64) throws {

@@ -1,5 +1,6 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
 /// A text and its expected outcome: `y_` is JSON, `n_` is not, and RFC 8259 leaves `i_` open.
@@ -19,7 +20,7 @@ struct JSONSyntaxCase: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 }
 
-@Suite("JSON syntax", .timeLimit(.minutes(3)))
+@Suite("JSON syntax", .limited)
 struct JSONSyntaxTests {
     @Test("JSON is accepted, equals Foundation's value, and can be written again", arguments: accepted)
     func accepts(example: JSONSyntaxCase) throws {

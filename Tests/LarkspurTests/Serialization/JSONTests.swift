@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("The JSON value", .timeLimit(.minutes(3)))
+@Suite("The JSON value", .limited)
 struct JSONTests {
     @Test("Literals of all types have their JSON value")
     func literals() {
@@ -169,7 +170,7 @@ struct JSONTests {
     }
 }
 
-@Suite("JSON numbers", .timeLimit(.minutes(3)))
+@Suite("JSON numbers", .limited)
 struct JSONNumberTests {
     @Test(
         "A number that is parsed and written keeps its decimal value",

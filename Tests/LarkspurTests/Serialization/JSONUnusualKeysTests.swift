@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Objects with many unusual keys", .timeLimit(.minutes(3)))
+@Suite("Objects with many unusual keys", .limited)
 struct JSONUnusualKeysTests {
     /// The keys of an object in the order of the container.
     private struct Keys: Decodable {

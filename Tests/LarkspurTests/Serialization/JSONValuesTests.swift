@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("JSON from values whose types are known at run time", .timeLimit(.minutes(3)))
+@Suite("JSON from values whose types are known at run time", .limited)
 struct JSONValuesTests {
     private enum Color: String { case red }
 

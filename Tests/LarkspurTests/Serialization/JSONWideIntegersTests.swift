@@ -1,8 +1,9 @@
 import Foundation
 import Larkspur
+import TestSupport
 import Testing
 
-@Suite("Integers of 128 bits in JSON", .timeLimit(.minutes(3)))
+@Suite("Integers of 128 bits in JSON", .limited)
 struct JSONWideIntegersTests {
     @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
     private struct Wide: Codable, Equatable {

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("The forms of a response", .timeLimit(.minutes(3)))
+@Suite("The forms of a response", .limited)
 struct ResponseFormsTests {
     private let log = TransportLog()
 

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
 import LarkspurXML
+import TestSupport
 import Testing
 
-@Suite("Reading responses", .timeLimit(.minutes(3)))
+@Suite("Reading responses", .limited)
 struct ResponseReadingTests {
     private struct User: Codable, Sendable, Equatable { var name: String }
 

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Serializers that await responses", .timeLimit(.minutes(3)))
+@Suite("Serializers that await responses", .limited)
 struct SerializerAwaitTests {
     /// The ways in which a serializer can await a response.
     enum Way: CaseIterable, Sendable {

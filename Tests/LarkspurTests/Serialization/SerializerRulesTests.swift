@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Serializers: chained, held, retried, late", .timeLimit(.minutes(3)))
+@Suite("Serializers: chained, held, retried, late", .limited)
 struct SerializerRulesTests {
     let exchanges = Counter()
 

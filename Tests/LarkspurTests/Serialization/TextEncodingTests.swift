@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Text in legacy encodings", .timeLimit(.minutes(3)))
+@Suite("Text in legacy encodings", .limited)
 struct TextEncodingTests {
     private func response(_ bytes: [UInt8], charset: String, encoding: String.Encoding? = nil) async -> DataResponse<
         String

@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurXML
+import TestSupport
 import Testing
 
 /// A text and its expected outcome: `y_` is a document, `n_` is not, and the standard leaves `i_` open.
@@ -19,7 +20,7 @@ struct XMLSyntaxCase: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 }
 
-@Suite("XML syntax", .timeLimit(.minutes(3)))
+@Suite("XML syntax", .limited)
 struct XMLSyntaxTests {
     @Test("A document is accepted, and its written form is equal", arguments: accepted)
     func accepts(example: XMLSyntaxCase, written: String) throws {

@@ -1,8 +1,9 @@
 import Foundation
 import LarkspurXML
+import TestSupport
 import Testing
 
-@Suite("The XML value", .timeLimit(.minutes(3)))
+@Suite("The XML value", .limited)
 struct XMLTests {
     private let feed = try? XML(
         text: """
@@ -93,7 +94,7 @@ struct XMLTests {
     }
 }
 
-@Suite("The XML event parser", .timeLimit(.minutes(3)))
+@Suite("The XML event parser", .limited)
 struct XMLEventParserTests {
     private func events(_ text: String) throws -> [XML.Event] {
         var parser = try XMLEventParser(data: Data(text.utf8))

@@ -1,11 +1,12 @@
 import Foundation
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// Whole requests at the same time, in random order: attempts, refusals, refreshes, delays, deadlines and cancels, over
 /// a transport without a network and on a clock that moves only when the test advances it.
-@Suite("Random interleavings of complete requests", .timeLimit(.minutes(3)))
+@Suite("Random interleavings of complete requests", .limited)
 struct InterleavingTests {
     static let count = rounds(1_000, nightly: 10_000)
     static let lanes = 4

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Child sessions", .timeLimit(.minutes(3)))
+@Suite("Child sessions", .limited)
 struct SessionExtendingTests {
     private let log = TransportLog()
 

@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Session and request lifetimes", .timeLimit(.minutes(3)))
+@Suite("Session and request lifetimes", .limited)
 struct SessionLifetimeTests {
     @Test("A started request keeps its session's machinery alive")
     func temporary() async throws {

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.limited)
 struct SmokeTests {
     @Test func aGetDeliversItsBody() async throws {
         let session = Session(transport: StubTransport { _ in .json(#"{"setup": "knock"}"#) })

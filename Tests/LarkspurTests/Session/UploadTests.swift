@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Uploads", .timeLimit(.minutes(3)))
+@Suite("Uploads", .limited)
 struct UploadTests {
     private let server: MockServer
     private let session = Session()

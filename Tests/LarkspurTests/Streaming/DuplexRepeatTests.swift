@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// Streams whose request body is still being sent when the request is sent again, or when a timeout could pass.
-@Suite("Both directions of a stream: repeats and timeouts", .timeLimit(.minutes(3)))
+@Suite("Both directions of a stream: repeats and timeouts", .limited)
 struct DuplexRepeatTests {
     /// A body with a new sequence for each send. Each sequence begins with one line and stays open.
     private final class Bodies: Sendable {

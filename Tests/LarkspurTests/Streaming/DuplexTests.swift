@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// Streams whose request body is still being sent.
-@Suite("Both directions of a stream", .timeLimit(.minutes(3)))
+@Suite("Both directions of a stream", .limited)
 struct DuplexTests {
     /// A server that answers each line with the same line in capitals.
     private static func echo() throws -> MockServer {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -63,7 +64,7 @@ private struct Example: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("Messages of streams", .timeLimit(.minutes(3)))
+@Suite("Messages of streams", .limited)
 struct MessageFramingTests {
     @Test("JSON lines are read without blank ones", arguments: Example.jsonLines)
     fileprivate func jsonLines(_ example: Example) {

@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Sequences of a stream's values", .timeLimit(.minutes(3)))
+@Suite("Sequences of a stream's values", .limited)
 struct ParsedSequenceTests {
     private struct Tick: Codable, Sendable, Equatable {
         let count: Int

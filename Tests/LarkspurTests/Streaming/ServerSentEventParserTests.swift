@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -97,7 +98,7 @@ private struct Example: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("Server-sent events", .timeLimit(.minutes(3)))
+@Suite("Server-sent events", .limited)
 struct ServerSentEventParserTests {
     @Test("A stream has the events of the standard, for every split into chunks", arguments: Example.all)
     fileprivate func meaning(_ example: Example) {

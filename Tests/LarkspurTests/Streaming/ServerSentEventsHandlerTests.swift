@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Comments and reconnections of an event stream", .timeLimit(.minutes(3)))
+@Suite("Comments and reconnections of an event stream", .limited)
 struct ServerSentEventsHandlerTests {
     private let url = "http://example.com/events"
     private let clock = ManualClock()

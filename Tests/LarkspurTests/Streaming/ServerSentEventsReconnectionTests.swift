@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Reconnection of server-sent events", .timeLimit(.minutes(3)))
+@Suite("Reconnection of server-sent events", .limited)
 struct ServerSentEventsReconnectionTests {
     private typealias Machine = ServerSentEventsReconnection
 

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// The retry schedule that event streams share with retry policies and uploads.
-@Suite("Retries of server-sent events", .timeLimit(.minutes(3)))
+@Suite("Retries of server-sent events", .limited)
 struct ServerSentEventsRetryTests {
     private let clock = ManualClock()
     private let log = TransportLog()

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Server-sent events", .timeLimit(.minutes(3)))
+@Suite("Server-sent events", .limited)
 struct ServerSentEventsTests {
     private let url = "http://example.com/events"
     private let clock = ManualClock()

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -18,7 +19,7 @@ extension SeededRandom {
     }
 }
 
-@Suite("Parsers of streams under stress", .timeLimit(.minutes(3)))
+@Suite("Parsers of streams under stress", .limited)
 struct StreamRobustnessTests {
     /// Counts the documents whose outcome in one chunk differs from that in many.
     private func differences<Parser: StreamParser>(_ parser: Parser, _ pieces: [String], seed: UInt64) -> Int

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Lines and text of streams", .timeLimit(.minutes(3)))
+@Suite("Lines and text of streams", .limited)
 struct TextParserTests {
     @Test(
         "Lines end with a line feed, alone or behind a carriage return; empty ones count",

@@ -1,10 +1,11 @@
 #if compiler(>=6.3)
     import CTestWidth
     import Larkspur
+    import TestSupport
     import Testing
 
     /// Checks the limit of concurrent tests, which tests with time limits rely on.
-    @Suite("Width", .timeLimit(.minutes(3)))
+    @Suite("Width", .limited)
     struct WidthTests {
         private static let running = Protected(0)
 

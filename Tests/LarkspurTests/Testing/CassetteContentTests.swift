@@ -1,10 +1,11 @@
 import LarkspurInsight
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("What cassettes compare and play", .timeLimit(.minutes(3)))
+@Suite("What cassettes compare and play", .limited)
 struct CassetteContentTests {
     private func status(
         _ cassette: Cassette, _ body: String, type: String = "application/json"

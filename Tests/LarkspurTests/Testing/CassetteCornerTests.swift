@@ -1,11 +1,12 @@
 import Dispatch
 import LarkspurInsight
+import TestSupport
 import Testing
 
 @testable import Larkspur
 @testable import LarkspurTesting
 
-@Suite("Cassettes in corner cases", .timeLimit(.minutes(3)))
+@Suite("Cassettes in corner cases", .limited)
 struct CassetteCornerTests {
     @Test(
         "Secrets that a request marks are not recorded, not named in errors, and do not have to agree",

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurInsight
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Cassettes that record", .timeLimit(.minutes(3)))
+@Suite("Cassettes that record", .limited)
 struct CassetteRecordingTests {
     private static let server = StubTransport { request in
         switch request.url.path {

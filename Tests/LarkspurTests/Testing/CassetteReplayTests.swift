@@ -1,10 +1,11 @@
 import LarkspurInsight
+import TestSupport
 import Testing
 
 @testable import Larkspur
 @testable import LarkspurTesting
 
-@Suite("Challenges and digests of cassettes", .timeLimit(.minutes(3)))
+@Suite("Challenges and digests of cassettes", .limited)
 struct CassetteReplayTests {
     // MARK: Challenges
 

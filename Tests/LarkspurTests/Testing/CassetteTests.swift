@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurInsight
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("Cassettes", .timeLimit(.minutes(3)))
+@Suite("Cassettes", .limited)
 struct CassetteTests {
     @Test("An entry with the method and the URL answers, each entry once")
     func plays() async throws {

@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("MockServer: lifetime", .serialized, .timeLimit(.minutes(3)))
+@Suite("MockServer: lifetime", .serialized, .limited)
 struct MockServerLifetimeTests {
     @Test("A stopped server has closed its listener and its connections, and ignores running handlers")
     func stopped() async throws {

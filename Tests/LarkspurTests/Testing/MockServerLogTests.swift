@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 @testable import LarkspurTesting
 
-@Suite("MockServer: its log and its routes", .timeLimit(.minutes(3)))
+@Suite("MockServer: its log and its routes", .limited)
 struct MockServerLogTests {
     @Test("The log keeps the latest requests up to its limit, and counts all", arguments: [0, 1, 20])
     func limit(limit: Int) async throws {

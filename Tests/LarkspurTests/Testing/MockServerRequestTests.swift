@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("MockServer: requests", .timeLimit(.minutes(3)))
+@Suite("MockServer: requests", .limited)
 struct MockServerRequestTests {
     @Test("A request is answered by its method and path, then by its path, then by the fallback")
     func routes() async throws {

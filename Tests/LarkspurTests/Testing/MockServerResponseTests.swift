@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("MockServer: responses", .timeLimit(.minutes(3)))
+@Suite("MockServer: responses", .limited)
 struct MockServerResponseTests {
     private static func received(
         _ response: MockResponse, method: String = "GET"

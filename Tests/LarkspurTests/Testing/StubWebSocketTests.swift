@@ -1,8 +1,9 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
-@Suite("WebSockets of the stub", .timeLimit(.minutes(3)))
+@Suite("WebSockets of the stub", .limited)
 struct StubWebSocketTests {
     private func session(
         protocols: [String] = [], _ handler: @escaping @Sendable (MockWebSocket) async throws -> Void

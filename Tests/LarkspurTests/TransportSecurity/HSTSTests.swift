@@ -1,5 +1,6 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -23,7 +24,7 @@ struct HSTSHeaderTests {
     }
 }
 
-@Suite("HSTS store", .timeLimit(.minutes(3)))
+@Suite("HSTS store", .limited)
 struct HSTSStoreTests {
     private let clock = MovedClock()
 
@@ -155,7 +156,7 @@ struct HSTSStoreTests {
     }
 }
 
-@Suite("HSTS of sessions", .timeLimit(.minutes(3)))
+@Suite("HSTS of sessions", .limited)
 struct HSTSSessionTests {
     private let log = TransportLog()
     private let store = HSTSStore()

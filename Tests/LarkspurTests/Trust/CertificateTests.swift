@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Certificates and pins", .timeLimit(.minutes(3)))
+@Suite("Certificates and pins", .limited)
 struct CertificateTests {
     @Test("A certificate has its subject, issuer, validity period and key")
     func parts() throws {

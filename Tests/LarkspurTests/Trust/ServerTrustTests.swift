@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Server trust", .timeLimit(.minutes(3)))
+@Suite("Server trust", .limited)
 struct ServerTrustTests {
     private let log = TransportLog()
     private let own: Certificate

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// The calls of a user's evaluator: when they happen, which requests share them, and how long a verdict is kept.
-@Suite("Trust evaluations", .timeLimit(.minutes(3)))
+@Suite("Trust evaluations", .limited)
 struct TrustEvaluationTests {
     private let log = TransportLog()
     private let calls = Journal()

@@ -1,11 +1,12 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 private let content = [UInt8].pattern(10_000)
 
 /// URLs and credentials of uploads, their records and their ends.
-@Suite("The rules of resumable uploads", .timeLimit(.minutes(3)))
+@Suite("The rules of resumable uploads", .limited)
 struct ResumableUploadRulesTests {
     private let folder: TemporaryFolder
     private let file: URL

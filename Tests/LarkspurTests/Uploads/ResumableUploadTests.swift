@@ -1,5 +1,6 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 private let count = 100_000
@@ -10,7 +11,7 @@ extension ResumableUploadProtocol: CustomTestStringConvertible {
 }
 
 /// Complete uploads to a small server of either protocol.
-@Suite("Resumable uploads", .timeLimit(.minutes(3)))
+@Suite("Resumable uploads", .limited)
 struct ResumableUploadTests {
     private let folder: TemporaryFolder
     private let file: URL

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 @testable import LarkspurInsight
 
-@Suite("The page of a waterfall", .timeLimit(.minutes(3)))
+@Suite("The page of a waterfall", .limited)
 struct WaterfallTests {
     private static let hostile = "</script><script>alert(1)</script><!--&\u{2028}\u{2029}\u{0}\"\\"
 

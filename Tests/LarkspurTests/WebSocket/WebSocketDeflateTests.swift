@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Compression of WebSocket messages (RFC 7692)", .timeLimit(.minutes(3)))
+@Suite("Compression of WebSocket messages (RFC 7692)", .limited)
 struct WebSocketDeflateTests {
     private static let second = "c1 05 f2 00 11 00 00"
 

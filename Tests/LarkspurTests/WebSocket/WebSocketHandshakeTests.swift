@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The handshake of WebSockets (RFC 6455, section 4)", .timeLimit(.minutes(3)))
+@Suite("The handshake of WebSockets (RFC 6455, section 4)", .limited)
 struct WebSocketHandshakeTests {
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
     private static let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// The closure `onOpen` of the rules for reconnection, together with lost connections, closes and cancels.
-@Suite("WebSockets: the closure for openings", .timeLimit(.minutes(3)))
+@Suite("WebSockets: the closure for openings", .limited)
 struct WebSocketHookTests {
     /// A session over a stub. The closure is the server's end of each connection, with its number from 1.
     private func session(

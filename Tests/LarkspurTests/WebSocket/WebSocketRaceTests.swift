@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// Random orders of opening, sending, cutting, closing and cancelling. Every request has to end, and every caller has to
 /// be answered.
-@Suite("WebSockets: races", .timeLimit(.minutes(3)))
+@Suite("WebSockets: races", .limited)
 struct WebSocketRaceTests {
     private static let workers = 8
 

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The reader of WebSocket frames (RFC 6455, sections 5 to 7)", .timeLimit(.minutes(3)))
+@Suite("The reader of WebSocket frames (RFC 6455, sections 5 to 7)", .limited)
 struct WebSocketReaderTests {
     /// Bytes from a server, with their events or the code of the violation.
     struct Row: Sendable, CustomTestStringConvertible {

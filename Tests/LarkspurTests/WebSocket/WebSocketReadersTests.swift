@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Readers of a WebSocket", .timeLimit(.minutes(3)))
+@Suite("Readers of a WebSocket", .limited)
 struct WebSocketReadersTests {
     let server: MockServer
     let session = Session()

@@ -1,9 +1,10 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 /// WebSockets over the platform's engine, against a server of the test kit.
-@Suite("WebSockets", .timeLimit(.minutes(3)))
+@Suite("WebSockets", .limited)
 struct WebSocketRequestTests {
     let server: MockServer
     let session = Session()

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// The session treats a handshake like any other request. Reconnection follows its own rules.
-@Suite("WebSockets: handshake and reconnection", .timeLimit(.minutes(3)))
+@Suite("WebSockets: handshake and reconnection", .limited)
 struct WebSocketSessionTests {
     private let clock = ManualClock()
     private let requests = Protected<[TransportRequest]>([])

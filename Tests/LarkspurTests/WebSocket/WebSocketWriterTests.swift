@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("The writer of WebSocket frames (RFC 6455, sections 5 to 7)", .timeLimit(.minutes(3)))
+@Suite("The writer of WebSocket frames (RFC 6455, sections 5 to 7)", .limited)
 struct WebSocketWriterTests {
     private func written(
         _ role: WebSocketRole = .server, _ body: (inout WebSocketWriter, inout ByteQueue) throws -> Void
@@ -105,7 +106,7 @@ struct WebSocketWriterTests {
     }
 }
 
-@Suite("A queue of bytes", .timeLimit(.minutes(3)))
+@Suite("A queue of bytes", .limited)
 struct ByteQueueTests {
     private func append(_ bytes: [UInt8], to queue: inout ByteQueue) { bytes.withUnsafeBytes { queue.append($0) } }
 

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Proxies whose answer to CONNECT has no end. libcurl reads it byte by byte, for as long as there is more.
-    @Suite("Robustness: endless answers to CONNECT", .timeLimit(.minutes(3)), .serialized)
+    @Suite("Robustness: endless answers to CONNECT", .limited, .serialized)
     struct EndlessTunnelTests {
         /// The bytes that a proxy sends first, and those that it repeats.
         struct Flood: Sendable, CustomTestStringConvertible {

@@ -1,11 +1,12 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Faults of HTTP/1.1 peers: every fault ends in time, as a response or as an error of the right kind, and the
     /// transport still works afterwards.
-    @Suite("Robustness: HTTP/1.1", .timeLimit(.minutes(3)))
+    @Suite("Robustness: HTTP/1.1", .limited)
     struct HTTP1RobustnessTests {
         @Test("over a plain connection", arguments: Fault.all)
         func plain(fault: Fault) async throws {

@@ -2,13 +2,14 @@
     import CLarkspur
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     private let watchesHTTP2 = clarkspur_curl_load() == nil && clarkspur_http2_is_watched()
 
     /// Faults in HTTP/2 frames: each ends the hop at once, as an error of the right kind.
     @Suite(
-        "Robustness: frames of HTTP/2", .timeLimit(.minutes(3)),
+        "Robustness: frames of HTTP/2", .limited,
         .enabled(if: watchesHTTP2, "HTTP/2 sessions of this libcurl cannot be watched"))
     struct HTTP2FrameTests {
         /// The frames that a server sends when the request of a stream has arrived.

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
+    import TestSupport
     import Testing
 
     /// Faults of HTTP/2 peers, played by a scripted server.
     @Suite(
-        "Robustness: HTTP/2", .timeLimit(.minutes(3)),
+        "Robustness: HTTP/2", .limited,
         .enabled(
             if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.trusting != nil,
             "LARKSPUR_H2_FAULTS and LARKSPUR_CA_FILE name no server"))

@@ -1,11 +1,12 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Peers that send the bytes of more than one response, or leave the end of a response ambiguous. The next request
     /// of the session must get its own response, also if the peer keeps the connection open.
-    @Suite("Response splitting", .timeLimit(.minutes(3)))
+    @Suite("Response splitting", .limited)
     struct ResponseSplittingTests {
         struct Row: Sendable, CustomTestStringConvertible {
             let testDescription: String

@@ -1,10 +1,11 @@
 #if os(Linux)
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Unsolicited bytes on a reused connection must never become the response to a request.
-    @Suite("Robustness: reused connections", .timeLimit(.minutes(3)))
+    @Suite("Robustness: reused connections", .limited)
     struct SilentConnectionTests {
         private static let stray = [
             "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nSTOLEN",

@@ -2,11 +2,12 @@
     import CLarkspur
     import Larkspur
     import LarkspurTesting
+    import TestSupport
     import Testing
 
     /// Messages of TLS itself, and bytes that answer no request, which a server sends without being asked.
     @Suite(
-        "Robustness: messages of TLS", .timeLimit(.minutes(3)), .usesOpenSSL,
+        "Robustness: messages of TLS", .limited, .usesOpenSSL,
         .enabled(
             if: Environment.port("LARKSPUR_TLS_MESSAGES") != nil && Environment.trusting != nil,
             "LARKSPUR_TLS_MESSAGES and LARKSPUR_CA_FILE name no server"))

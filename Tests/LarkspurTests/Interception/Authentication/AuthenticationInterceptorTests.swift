@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Authentication", .timeLimit(.minutes(3)))
+@Suite("Authentication", .limited)
 struct AuthenticationInterceptorTests {
     private let log = TransportLog()
     private let refreshes = Counter()

@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Digest", .timeLimit(.minutes(3)))
+@Suite("Digest", .limited)
 struct DigestTests {
     private let log = TransportLog()
 

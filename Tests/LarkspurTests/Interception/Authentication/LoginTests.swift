@@ -1,9 +1,10 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Logging in", .timeLimit(.minutes(3)))
+@Suite("Logging in", .limited)
 struct LoginTests {
     private let log = TransportLog()
 

@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// The machine alone, where a whole request cannot be had to come at the moment.
-@Suite("The state of a refresh", .timeLimit(.minutes(3)))
+@Suite("The state of a refresh", .limited)
 struct RefreshStateTests {
     private typealias State = RefreshState<Key>
 

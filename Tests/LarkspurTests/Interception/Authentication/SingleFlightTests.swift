@@ -1,10 +1,11 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
 /// Many requests, one refresh.
-@Suite("Single-flight refresh", .timeLimit(.minutes(3)))
+@Suite("Single-flight refresh", .limited)
 struct SingleFlightTests {
     private let refreshes = Counter()
     private let clock = ManualClock()

@@ -1,10 +1,11 @@
 import Foundation
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
 
-@Suite("Tokens, passwords and keys", .timeLimit(.minutes(3)))
+@Suite("Tokens, passwords and keys", .limited)
 struct TokenTests {
     private let log = TransportLog()
     private let now = Protected(Date(timeIntervalSince1970: 1_000_000))
