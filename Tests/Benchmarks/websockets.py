@@ -57,7 +57,7 @@ def memory(binaries, port, folder):
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
          "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
         check=True, capture_output=True)
-    forwarder = subprocess.Popen([sys.executable, HERE / "../../.ci/forwarder.py", certificate, key, port_file])
+    forwarder = subprocess.Popen([sys.executable, HERE / "../../.ci/peers/forwarder.py", certificate, key, port_file])
     try:
         while not (port_file.exists() and port_file.read_text().strip()):
             if forwarder.poll() is not None:

@@ -73,7 +73,7 @@
         }
     }
 
-    /// The ports of the servers that `.ci/odd-peers.py` has started, by the name of their certificate.
+    /// The ports of the servers that `.ci/peers/odd-peers.py` has started, by the name of their certificate.
     private enum OddPeers {
         static let ports: [String: Int]? = {
             guard let path = ProcessInfo.processInfo.environment["LARKSPUR_ODD_PEERS"],

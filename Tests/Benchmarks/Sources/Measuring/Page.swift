@@ -1,4 +1,4 @@
-/// The document of `.ci/document.py`, as a program would declare it.
+/// The document of `.ci/data/document.py`, as a program would declare it.
 public struct Page: Codable, Sendable {
     public struct Item: Codable, Sendable {
         public struct Location: Codable, Sendable {

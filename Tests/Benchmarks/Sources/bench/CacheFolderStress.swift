@@ -1,7 +1,7 @@
 import Larkspur
 import LarkspurTesting
 
-/// Uses a cache on disk that other processes use too, and checks each body. `.ci/killed-cache.py` kills some of them.
+/// Uses a cache on disk that other processes use too, and checks each body. `.ci/steps/killed-cache.py` kills some of them.
 ///
 /// The stub answers with bodies that follow from the URL and a number, which is in their first bytes. So each body proves
 /// that it is whole and belongs to its URL.

@@ -1,7 +1,7 @@
 import Larkspur
 import LarkspurFleet
 
-/// One of several processes with one limit, one cache or one circuit. `.ci/shared-limits.py` is the server, and kills
+/// One of several processes with one limit, one cache or one circuit. `.ci/steps/shared-limits.py` is the server, and kills
 /// some of the processes.
 struct FleetStress {
     enum Subject: String {

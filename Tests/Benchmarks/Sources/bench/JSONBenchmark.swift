@@ -8,7 +8,7 @@ struct JSONBenchmark {
     /// Prints megabytes a second, as medians of several rounds in which all parsers alternate, and the medians of the
     /// ratios.
     ///
-    /// `JSON.Decoder`, `JSON.Encoder` and their counterparts take part if the document is that of `.ci/document.py`.
+    /// `JSON.Decoder`, `JSON.Encoder` and their counterparts take part if the document is that of `.ci/data/document.py`.
     func run() async throws {
         let decoder = JSONDecoder()
         let page = try? decoder.decode(Page.self, from: bytes)

@@ -7,7 +7,7 @@ import LarkspurFleet
     import Darwin
 #endif
 
-/// Uses a store that other processes use too. `.ci/killed-store.py` kills and stops some of them.
+/// Uses a store that other processes use too. `.ci/steps/killed-store.py` kills and stops some of them.
 struct StoreStress {
     let folder: URL
     let seconds: Double

@@ -7,7 +7,7 @@ import LarkspurFleet
     import Darwin
 #endif
 
-/// Sends requests with a token that other processes use too. `.ci/shared-tokens.py` is the server, and kills and stops
+/// Sends requests with a token that other processes use too. `.ci/steps/shared-tokens.py` is the server, and kills and stops
 /// some of the processes.
 struct TokenStress {
     let store: any SharedStore

@@ -6,7 +6,7 @@ import LarkspurTesting
 import Measuring
 
 // instructions request|hit|metrics|recorder|decode|json COUNT FILE
-// Work whose number of instructions repeats, for `.ci/instructions`. Two runs with different counts give the cost of one
+// Work whose number of instructions repeats, for `.ci/steps/instructions`. Two runs with different counts give the cost of one
 // repetition. The function `main` is synchronous: valgrind does not survive the end of the main thread, with which an
 // asynchronous `main` begins.
 

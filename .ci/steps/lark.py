@@ -1,6 +1,6 @@
 """Checks the example lark: runs it against a server, through pipes and in a pseudo-terminal.
 
-    python3 .ci/lark.py Examples/.build/debug/lark
+    python3 .ci/steps/lark.py Examples/.build/debug/lark
 """
 import fcntl
 import json
