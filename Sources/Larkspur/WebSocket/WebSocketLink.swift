@@ -206,7 +206,9 @@ struct WebSocketLink: ~Copyable {
         written += UInt64(bytes.count - before)
     }
 
+    /// Adds a message after the pongs that wait, because a message may answer what followed their pings.
     mutating func encode(_ message: WebSocketMessage, isOfHook: Bool = false) throws {
+        writePongs()
         try write { try $0.write(message, into: &$1) }
         encoded.append(Entry(message: message, isOfHook: isOfHook, end: written))
     }
@@ -216,6 +218,7 @@ struct WebSocketLink: ~Copyable {
         guard self.attempt == attempt else { return false }
         isEncoding = false
         guard !hasSentClose, phase != .connecting, phase != .ended else { return false }
+        writePongs()
         written += UInt64(frames.count)
         frames.withUnsafeBytes { bytes.append($0) }
         encoded.append(Entry(message: message, isOfHook: isOfHook, end: written))
@@ -230,7 +233,7 @@ struct WebSocketLink: ~Copyable {
     /// 5.5.3).
     mutating func answer(_ pings: [Data]) {
         pongs = (pongs + pings).suffix(Self.pongLimit)
-        if bytes.count == 0 { writePongs() }  // before the messages that answer what follows the pings
+        if bytes.count == 0 { writePongs() }
     }
 
     private mutating func writePongs() {

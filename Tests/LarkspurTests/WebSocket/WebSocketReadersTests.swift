@@ -177,6 +177,29 @@ struct WebSocketReadersTests {
         #expect([buffer[0], buffer[11], buffer[18]] == [0x81, 0x8A, 0x88])
     }
 
+    @Test(
+        "A pong that waits for other bytes is sent before the next message, wherever that was encoded",
+        arguments: [true, false])
+    func pongBeforeMessage(isEncodedUnderLock: Bool) throws {
+        var link = WebSocketLink(sendLimit: 1_000)
+        link.open(ResponseHead(status: 101, fields: []))
+        link.phase = .open
+        try link.encode(.text("hello"))
+        link.answer([Data([7]), Data([8])])
+        if isEncodedUnderLock {
+            try link.encode(.text("world"))
+        } else {
+            let isAdded = link.add(.text("world"), Data([0x81, 0]), of: link.attempt, isOfHook: false)
+            #expect(isAdded)
+        }
+        var buffer = [UInt8](repeating: 0, count: 64)
+        guard case (.bytes(let count), _) = buffer.withUnsafeMutableBytes({ link.read(into: $0) }) else {
+            return #expect(Bool(false), "four frames are due")
+        }
+        #expect(count == 11 + 7 + 7 + (isEncodedUnderLock ? 11 : 2))
+        #expect([buffer[0], buffer[11], buffer[18], buffer[25]] == [0x81, 0x8A, 0x8A, 0x81])
+    }
+
     @Test("A cancel of the request while a reader waits is no close with 1001", arguments: [false, true])
     func cancelledRequest(byInvalidation: Bool) async throws {
         let own = Session()
