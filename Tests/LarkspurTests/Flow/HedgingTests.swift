@@ -42,7 +42,7 @@ struct HedgingTests {
         let task = await session.request("http://h/").serializingString()
         try #require(await hops.next()).answer(200, body: "ok")
         #expect(await task.response.value == "ok")
-        await poll { clock.sleepers == 0 }
+        await clock.waitForNoSleepers()
     }
 
     @Test("If one request fails, the other decides; if both fail, the first error is the hop's")

@@ -22,7 +22,7 @@ struct LimitRegressions {
         ) { _, _ in .text("body") }
         let request = await session.request("http://h/") { if inModifier { $0.options.timeouts.attempt = limit } }
         #expect(try await request.serializingString().value == "body")
-        await poll { clock.sleepers == 0 }  // a timer that was cancelled ends in a task of its own
+        await clock.waitForNoSleepers()  // a timer that was cancelled ends in a task of its own
     }
 
     @Test("Running work goes on when its limit is replaced, and ends with the new limit")

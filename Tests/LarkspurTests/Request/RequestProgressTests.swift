@@ -89,8 +89,7 @@ struct RequestProgressTests {
         hop.finish(nil)
         await wait { progress.status == .finished }
         #expect(progress.completedBytes == 10)
-        // No timer is left behind.
-        await pollInBackground { [clock] in clock.sleepers == 0 }
+        await clock.waitForNoSleepers()  // no timer is left behind
     }
 
     @MainActor @Test("A transfer that stands still slows down, although nothing happens")

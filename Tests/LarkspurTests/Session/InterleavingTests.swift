@@ -70,7 +70,8 @@ private final class PlayedWorld: Sendable {
             await poll { await session.requests.isEmpty }
         }
         // A finished or cancelled request still unwinds for a moment.
-        await poll { clock.sleepers == 0 && gone == nil }
+        await poll { gone == nil }
+        await clock.waitForNoSleepers()
         return faults
     }
 

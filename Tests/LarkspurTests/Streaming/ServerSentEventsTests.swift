@@ -278,7 +278,7 @@ struct ServerSentEventsTests {
         #expect(events.state.isClosed && events.state.error == nil)
         await recorder.wait { $0.contains { $0.name == "finish" } }
         #expect(request.status == (place == "pause" ? .finished : .cancelled))
-        #expect(clock.sleepers == 0)
+        await clock.waitForNoSleepers()
         #expect(log.count == 1)
     }
 
