@@ -142,8 +142,8 @@ struct CancelledStreamTests {
     func handlers(body: Body) async {
         let (events, end) = AsyncStream.makeStream(of: String.self)
         let recorder = EventRecorder()
-        let request = await session(body, ["a\nb\n", "c\n"]).streamRequest(url, startsAutomatically: false)
-            .eventMonitor(recorder)
+        let session = session(body, ["a\nb\n", "c\n"])
+        let request = await session.streamRequest(url, startsAutomatically: false).eventMonitor(recorder)
         request.responseStream(using: LineParser()) { stream in
             switch stream.event {
             case .stream(let line):
@@ -155,7 +155,7 @@ struct CancelledStreamTests {
                 end.finish()
             }
         }
-        request.resume()
+        withExtendedLifetime(session) { _ = request.resume() }
         #expect(await events.reduce(into: []) { $0.append($1) } == ["a", "complete cancelled"])
     }
 

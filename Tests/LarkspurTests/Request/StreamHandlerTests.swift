@@ -55,11 +55,11 @@ struct StreamHandlerTests {
     @Test("Texts are not cut within a character, and many handlers each get all")
     func strings() async throws {
         let bytes = Array("aé€😀z".utf8)
-        let request = await session(.response(chunks: bytes.map { Data([$0]) })).streamRequest(
-            url, startsAutomatically: false)
+        let session = session(.response(chunks: bytes.map { Data([$0]) }))
+        let request = await session.streamRequest(url, startsAutomatically: false)
         let notes = (0..<5).map { _ in Notes<String>() }
         for notes in notes { request.responseStreamString { await notes.note($0) } }
-        request.resume()
+        withExtendedLifetime(session) { _ = request.resume() }
         for notes in notes { #expect(await notes.lines() == ["a", "é", "€", "😀", "z", "complete 200"]) }
     }
 
@@ -75,9 +75,12 @@ struct StreamHandlerTests {
     func failure(_ hasBegun: Bool) async throws {
         let notes = [Notes<Data>(), Notes<Data>()]
         let answer = StubAnswer((hasBegun ? chunks("a").steps : []) + [.fail(TransportError(.connectionLost))])
-        let request = await session(answer).streamRequest(url, startsAutomatically: false)
+        let session = session(answer)
+        let request = await session.streamRequest(url, startsAutomatically: false)
         for notes in notes { request.responseStream { await notes.note($0) } }
-        request.resume()
+        // From the first call of a handler's reader on, the request does not keep its session.
+        await poll { await !session.requests.isEmpty }
+        withExtendedLifetime(session) { _ = request.resume() }
         for notes in notes { #expect(await notes.lines() == (hasBegun ? ["a"] : []) + ["complete connectionLost"]) }
     }
 
@@ -103,14 +106,14 @@ struct StreamHandlerTests {
         arguments: [true, false])
     func throwing(_ isAlone: Bool) async throws {
         let (notes, others) = (Notes<Data>(), Notes<Data>())
-        let request = await session(StubAnswer(chunks("a", "b", "c").steps + [.stall])).streamRequest(
-            url, startsAutomatically: false)
+        let session = session(StubAnswer(chunks("a", "b", "c").steps + [.stall]))
+        let request = await session.streamRequest(url, startsAutomatically: false)
         request.responseStream { stream in
             await notes.note(stream)
             throw ForeignError()
         }
         if !isAlone { request.responseStream { await others.note($0) } }
-        request.resume()
+        withExtendedLifetime(session) { _ = request.resume() }
         #expect(await notes.lines() == ["a", "complete receivingFailed"])
         if !isAlone { #expect(await others.lines().last == "complete receivingFailed") }
         #expect(request.error?.underlying as? ForeignError == ForeignError())
@@ -247,8 +250,8 @@ struct StreamHandlerTests {
 
     @Test("An error of a stream names its request, as an error of a data request does")
     func facts() async throws {
-        let request = await session(chunks("{}\n")).streamRequest(
-            "http://h/p?q", method: .post, startsAutomatically: false)
+        let first = session(chunks("{}\n"))
+        let request = await first.streamRequest("http://h/p?q", method: .post, startsAutomatically: false)
         let told = Protected<[any Error]>([])
         let end = Gate()
         request.responseStreamDecodable(of: Int.self, framing: .jsonLines) { stream in
@@ -256,7 +259,7 @@ struct StreamHandlerTests {
             if stream.completion != nil { await end.pass() }
         }
         let values = request.decodables(of: Int.self, framing: .jsonLines)
-        request.resume()
+        withExtendedLifetime(first) { _ = request.resume() }
         let thrown = await #expect(throws: RequestError.self) { for try await _ in values {} }
         await end.arrived()
         end.open()
