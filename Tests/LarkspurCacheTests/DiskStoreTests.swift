@@ -41,7 +41,7 @@ struct DiskStoreTests {
         stage.store.box.withLock { $0.changes.begin(shard) }
         stage.store.scan()
         // Two rounds through all threads after the scan has come to the subfolder.
-        while stage.store.box.withLock({ $0.scan?.position ?? .max }) < position { await Task.yield() }
+        await poll { stage.store.box.withLock { $0.scan?.position ?? .max } >= position }
         for _ in 0..<2 {
             for thread in FileThread.all { await withCheckedContinuation { done in thread.perform { done.resume() } } }
         }

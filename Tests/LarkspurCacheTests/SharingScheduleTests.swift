@@ -170,16 +170,19 @@ struct SharingScheduleTests {
                         }
                         if dice.roll(3) == 0 { reader.cancel() }
                         reader.resume()
-                        while !reader.hasEnded { await Task.yield() }
+                        await poll { reader.hasEnded }
                     }
                 }
                 group.addTask {
-                    while !isDone.withLock({ $0 }) {
-                        for task in stage.base.tasks where !task.hasEnded && task.state.isResumed {
-                            if !task.state.hasHead { task.head(200, fresh) }
-                            if task.state.delivered < 500 { task.body(10) } else { task.end() }
+                    await poll {
+                        for _ in 0..<20 {
+                            for task in stage.base.tasks where !task.hasEnded && task.state.isResumed {
+                                if !task.state.hasHead { task.head(200, fresh) }
+                                if task.state.delivered < 500 { task.body(10) } else { task.end() }
+                            }
+                            await Task.yield()
                         }
-                        await Task.yield()
+                        return isDone.withLock { $0 }
                     }
                 }
                 for _ in readers { await group.next() }

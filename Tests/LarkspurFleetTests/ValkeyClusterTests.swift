@@ -68,9 +68,10 @@
             }
             _ = try nodes[0].ask("CLUSTER", "MEET", "127.0.0.1", "\(nodes[1].port)", ports[1])
             for node in nodes {
-                while try node.ask("CLUSTER", "INFO").text?.contains("cluster_state:ok") != true
-                    || node.ask("CLUSTER", "INFO").text?.contains("cluster_slots_assigned:16384") != true
-                { await Task.yield() }
+                try await poll {
+                    let text = try node.ask("CLUSTER", "INFO").text ?? ""
+                    return text.contains("cluster_state:ok") && text.contains("cluster_slots_assigned:16384")
+                }
             }
             let store = try nodes[0].store()
             for number in 0..<50 { try await store.set(Data([UInt8(number)]), for: "\(number)") }
@@ -96,7 +97,7 @@
             // A command with one key follows the redirect. One with several waits for the end of the move.
             #expect(try await store.value(for: name) == nil)
             async let version = store.set(Data("moved".utf8), for: name)
-            while try nodes[1].ask("INFO", "errorstats").text?.contains("TRYAGAIN") != true { await Task.yield() }
+            try await poll { try nodes[1].ask("INFO", "errorstats").text?.contains("TRYAGAIN") == true }
             for node in nodes.reversed() { _ = try node.ask("CLUSTER", "SETSLOT", slot, "NODE", ids[1]) }
             _ = try await version
             #expect(try await store.value(for: name)?.data == Data("moved".utf8))

@@ -312,7 +312,7 @@
 
         /// Waits for a state of servers, which may not answer yet.
         private func wait(until isReached: () throws -> Bool) async {
-            while (try? isReached()) != true { await Task.yield() }
+            await poll { (try? isReached()) == true }
         }
 
         /// Takes a lease. A change that meets the end of the old connection fails, and a replica refuses it.

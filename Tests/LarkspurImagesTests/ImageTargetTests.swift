@@ -248,8 +248,8 @@ struct ImageTargetTests {
         #expect(loader.waitingCount + 4 >= inFlight.count)
         // Results arrive while cells are used again.
         server.open()
-        for _ in 0..<200 {
-            reuse(50)
+        for _ in 0..<50 {
+            reuse(200)
             await Task.yield()
         }
         await poll { !cells.contains { $0.target.isLoading } }

@@ -16,11 +16,6 @@ final class Counter: Sendable {
     func increment() { box.withLock { $0 += 1 } }
 }
 
-/// Waits for a state that no event reports. The time limit of the suite ends a wait for a state that never comes.
-func poll(isolation: isolated (any Actor)? = #isolation, until isReached: () -> Bool) async {
-    while !isReached() { await Task.yield() }
-}
-
 extension DecodedImage {
     /// An image of one color.
     static func plain(width: Int = 10, height: Int = 10) -> DecodedImage {

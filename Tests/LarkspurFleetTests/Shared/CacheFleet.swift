@@ -62,9 +62,6 @@ final class CacheFleet: Sendable {
             session: Session(configuration: SessionConfiguration { $0.cache = cache }, transport: transport),
             cache: cache)
     }
-
-    /// Waits until the condition holds.
-    static func wait(until condition: () -> Bool) async { while !condition() { await Task.yield() } }
 }
 
 /// A store that notes its operations.

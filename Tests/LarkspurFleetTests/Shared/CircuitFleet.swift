@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurFleet
@@ -69,7 +70,7 @@ final class CircuitFleet: Sendable {
         answer.withLock { $0 = StubAnswer([.stall]) }
         let before = sent.withLock { $0 }
         let probe = Task { await process.get() }
-        await wait { sent.withLock { $0 } == before + 1 }
+        await poll { sent.withLock { $0 } == before + 1 }
         return probe
     }
 
@@ -82,17 +83,12 @@ final class CircuitFleet: Sendable {
 
     /// Waits until the store has the changes of these processes, and each of them knows the store's list.
     func settle(_ processes: Process...) async throws {
-        try await wait {
+        try await poll {
             let entries = Dictionary(try await entries.map { ($0.origin, $0) }, uniquingKeysWith: { $1 })
             return processes.allSatisfy { process in
                 process.breaker.state.withLock { $0.pending.isEmpty && $0.known.mapValues(\.entry) == entries }
             }
         }
-    }
-
-    /// Waits until the condition holds.
-    func wait(until condition: () async throws -> Bool) async rethrows {
-        while try await !condition() { await Task.yield() }
     }
 }
 

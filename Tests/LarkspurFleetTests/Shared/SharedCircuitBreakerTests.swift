@@ -22,10 +22,10 @@ struct SharedCircuitBreakerTests {
         fleet.advance(by: CircuitFleet.pause)
         fleet.answer.withLock { $0 = StubAnswer([.wait(.seconds(1))] + StubAnswer.text("ok").steps) }
         async let probe = processes[1].get()
-        await fleet.wait { fleet.sent.withLock { $0 } == 3 }
+        await poll { fleet.sent.withLock { $0 } == 3 }
         for process in processes { #expect(await process.get() == "circuitOpen") }
         #expect(processes[2].state() == .open(CircuitFleet.pause / 8), "it waits for the outcome of the probe")
-        await fleet.wait {
+        await poll {
             fleet.advance(by: .milliseconds(100))
             return processes[1].state() == .closed
         }
@@ -63,7 +63,7 @@ struct SharedCircuitBreakerTests {
         fleet.advance(by: CircuitFleet.pause)
         fleet.answer.withLock { $0 = StubAnswer([.stall]) }
         let probe = Task { await killed.get() }
-        await fleet.wait { fleet.sent.withLock { $0 } == 3 }
+        await poll { fleet.sent.withLock { $0 } == 3 }
         fleet.answer.withLock { $0 = .text("ok") }
         #expect(await other.get() == "circuitOpen")
         fleet.advance(by: CircuitFleet.pause - .seconds(1))
@@ -89,7 +89,7 @@ struct SharedCircuitBreakerTests {
         for count in 3...5 {
             fleet.advance(by: CircuitFleet.pause)
             probes.append(Task { await process.get() })
-            await fleet.wait { fleet.sent.withLock { $0 } == count }
+            await poll { fleet.sent.withLock { $0 } == count }
             #expect(await other.get() == "circuitOpen")
         }
         for probe in probes { probe.cancel() }
@@ -106,7 +106,7 @@ struct SharedCircuitBreakerTests {
         let probe = await fleet.startProbe(process)
         probe.cancel()
         _ = await probe.value
-        await fleet.wait { store.record.releases == 1 }
+        await poll { store.record.releases == 1 }
         fleet.answer.withLock { $0 = .text("ok") }
         #expect(await other.get() == "200")
         try await fleet.settle(process, other)
@@ -124,7 +124,7 @@ struct SharedCircuitBreakerTests {
         #expect(await other.get() == "circuitOpen")
         probe.cancel()
         _ = await probe.value
-        await fleet.wait { store.record.releases == 1 }
+        await poll { store.record.releases == 1 }
         fleet.answer.withLock { $0 = .text("ok") }
         #expect(await other.get() == "circuitOpen")
         fleet.advance(by: CircuitFleet.pause / 8)
@@ -143,7 +143,7 @@ struct SharedCircuitBreakerTests {
         #expect(await other.get() == "200")
         fleet.answer.withLock { $0 = .text("no", status: 503) }
         for _ in 0..<4 where !process.isOpen() { #expect(await process.get() == "503") }
-        await fleet.wait { other.isOpen() }
+        await poll { other.isOpen() }
     }
 
     @Test("A breaker that needs two probes closes the circuits after the second one")
@@ -199,13 +199,13 @@ struct SharedCircuitBreakerTests {
         let fleet = try CircuitFleet()
         let store = RecordingStore(fleet.tested.store)
         let process = await fleet.process(store)
-        await fleet.wait { store.record.reads == 1 }
+        await poll { store.record.reads == 1 }
         fleet.answer.withLock { $0 = .text("ok") }
         for _ in 0..<20 { #expect(await process.get() == "200") }
         #expect(store.record.reads == 1 && store.record.values.isEmpty && store.record.leases == 0)
         fleet.answer.withLock { $0 = .text("no", status: 500) }
         for _ in 0..<20 { _ = await process.get("http://user:secret@h/path?secret=1#") }
-        await fleet.wait { store.record.lifetimes["circuits"] != nil }
+        await poll { store.record.lifetimes["circuits"] != nil }
         #expect(try await fleet.entries.map(\.origin) == ["http://h"])
         #expect(store.record.lifetimes["circuits"] == CircuitFleet.pause * 3)
     }
@@ -220,8 +220,8 @@ struct SharedCircuitBreakerTests {
             breaker = process.breaker
             store.gate.open()
             await fleet.open(process)
-            try await fleet.wait { try await fleet.entries.count == 1 }
+            try await poll { try await fleet.entries.count == 1 }
         }
-        await fleet.wait { breaker == nil && store.endedWatches.withLock { $0 } == 1 }
+        await poll { breaker == nil && store.endedWatches.withLock { $0 } == 1 }
     }
 }

@@ -22,11 +22,11 @@ struct SharedCircuitFaultTests {
         #expect(await process.get() == "200")
         #expect(process.state() == .closed && other.state() == .closed)
         // The store is used again.
-        await fleet.wait { process.breaker.state.withLock { $0.pending.isEmpty } }
+        await poll { process.breaker.state.withLock { $0.pending.isEmpty } }
         store.failNext(0)
         fleet.answer.withLock { $0 = .text("no", status: 503) }
         await fleet.open(process)
-        await fleet.wait { other.isOpen() }
+        await poll { other.isOpen() }
     }
 
     @Test("A change that could not be stored is not stored later")
@@ -34,13 +34,13 @@ struct SharedCircuitFaultTests {
         let fleet = try CircuitFleet()
         let store = RecordingStore(FailingStore(fleet.tested.store, failures: 2))
         let (process, other) = (await fleet.process(store), await fleet.process(minimumCount: 1))
-        await fleet.wait { store.record.reads == 1 }
+        await poll { store.record.reads == 1 }
         await fleet.open(process)
-        await fleet.wait { store.record.reads == 2 }
+        await poll { store.record.reads == 2 }
         #expect(await other.get("http://other") == "503")
-        await fleet.wait { process.isOpen("http://other") }
+        await poll { process.isOpen("http://other") }
         for _ in 0..<2 { #expect(await process.get("http://third") == "503") }
-        await fleet.wait { other.isOpen("http://third") }
+        await poll { other.isOpen("http://third") }
         #expect(try await fleet.entries.map(\.origin) == ["http://other", "http://third"])
         #expect(process.isOpen() && !other.isOpen())
     }
@@ -55,7 +55,7 @@ struct SharedCircuitFaultTests {
         fleet.advance(by: CircuitFleet.pause)
         fleet.answer.withLock { $0 = .text("ok") }
         async let probe = process.get()
-        await fleet.wait { fleet.clock.sleepers > 0 }
+        await poll { fleet.clock.sleepers > 0 }
         #expect(await process.get() == "circuitOpen")
         #expect(fleet.sent.withLock { $0 } == 2)
         fleet.advance(by: .milliseconds(500))
@@ -98,7 +98,7 @@ struct SharedCircuitFaultTests {
         #expect(process.isOpen("http://other"))
         failing.failNext(1)
         store.gate.open()
-        try await fleet.wait { try await !fleet.entries.isEmpty }
+        try await poll { try await !fleet.entries.isEmpty }
         #expect(try await fleet.entries.map(\.origin) == ["http://other"])
     }
 
@@ -116,11 +116,11 @@ struct SharedCircuitFaultTests {
         fleet.answer.withLock { $0 = .text("ok") }
         let reads = recording.record.reads
         #expect(await other.get() == "200")
-        await fleet.wait { recording.record.reads > reads }
+        await poll { recording.record.reads > reads }
         store.failNext(0)
         let value = try #require(try await fleet.tested.store.value(for: "circuits"))
         try await fleet.tested.store.set(value.data, for: "circuits")
-        await fleet.wait { recording.record.reads > reads + 1 }
+        await poll { recording.record.reads > reads + 1 }
         #expect(await other.get() == "200")
         #expect(other.state() == .closed)
     }
@@ -131,13 +131,13 @@ struct SharedCircuitFaultTests {
         try await fleet.tested.store.set(Data(text.utf8), for: "circuits")
         let (process, other) = (await fleet.process(), await fleet.process())
         await fleet.open(process)
-        await fleet.wait { other.isOpen() }
+        await poll { other.isOpen() }
         let strange = ["", "/", "http://", "::", "http://h"].enumerated().map {
             SharedCircuits.Entry(origin: $1, isOpen: $0 % 2 == 0, number: 7)
         }
         try await fleet.tested.store.set(JSONEncoder().encode(strange + strange), for: "circuits")
         let late = await fleet.process()
-        await fleet.wait { late.isOpen() }
+        await poll { late.isOpen() }
     }
 
     @Test("Of a thousand circuits that open, the latest are shared")
@@ -147,11 +147,11 @@ struct SharedCircuitFaultTests {
         for number in 0..<1_000 {
             #expect(await process.get("http://h\(number)") == "503")
             guard number % 100 == 99 else { continue }
-            try await fleet.wait { try await fleet.entries.contains { $0.origin == "http://h\(number)" } }
+            try await poll { try await fleet.entries.contains { $0.origin == "http://h\(number)" } }
         }
         let entries = try await fleet.entries
         #expect(entries.count == SharedCircuits.limit)
-        await fleet.wait { other.isOpen("http://h999") }
+        await poll { other.isOpen("http://h999") }
         for number in 0..<1_000 { #expect(await process.get("http://h\(number)") == "circuitOpen") }
         #expect(try await fleet.entries == entries, "a request that is refused changes nothing")
     }

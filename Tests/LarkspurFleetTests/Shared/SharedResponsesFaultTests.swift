@@ -17,7 +17,7 @@ struct SharedResponsesFaultTests {
             for process in (0..<4).map({ _ in fleet.process() }) { group.addTask { await process.get().value } }
             for await value in group { #expect(value == text) }
         }
-        await CacheFleet.wait { fleet.store.record.releases == fleet.store.record.leases }
+        await poll { fleet.store.record.releases == fleet.store.record.leases }
         let leases = fleet.store.record.leases
         #expect(await fleet.process().get().value == text)
         #expect(fleet.store.record.leases == leases, "for some time no process takes the lease")
@@ -28,7 +28,7 @@ struct SharedResponsesFaultTests {
     func damaged() async throws {
         let fleet = CacheFleet { CacheFleet.fresh("\($0.url.target)") }
         for path in ["/a", "/b"] { _ = await fleet.process().get(path) }
-        await CacheFleet.wait { fleet.store.record.releases == 2 }
+        await poll { fleet.store.record.releases == 2 }
         let names = fleet.store.responses.sorted()
         let whole = try #require(fleet.store.record.values[names[0]])
         var changed = whole
@@ -39,7 +39,7 @@ struct SharedResponsesFaultTests {
             try await fleet.store.set(wrong, for: names[0])
             for path in ["/a", "/b"] { #expect(await fleet.process().get(path).value == path) }
             #expect(fleet.store.record.removals.dropFirst(removals).contains(names[0]))
-            await CacheFleet.wait { fleet.store.record.releases == fleet.store.record.leases }
+            await poll { fleet.store.record.releases == fleet.store.record.leases }
         }
         #expect(fleet.requests.count == 2 + 6)
     }
@@ -48,7 +48,7 @@ struct SharedResponsesFaultTests {
     func random() async throws {
         let fleet = CacheFleet()
         _ = await fleet.process().get()
-        await CacheFleet.wait { fleet.store.record.releases == 1 }
+        await poll { fleet.store.record.releases == 1 }
         let name = try #require(fleet.store.responses.first)
         let whole = try #require(fleet.store.record.values[name])
         for index in stride(from: 0, to: whole.count, by: 7) {
@@ -58,7 +58,7 @@ struct SharedResponsesFaultTests {
             let count = fleet.requests.count
             #expect(await fleet.process().get().value == "text")
             #expect(fleet.requests.count == count + 1)
-            await CacheFleet.wait { fleet.store.record.releases == fleet.store.record.leases }
+            await poll { fleet.store.record.releases == fleet.store.record.leases }
         }
     }
 
@@ -96,17 +96,17 @@ struct SharedResponsesFaultTests {
         let fleet = CacheFleet { _ in StubAnswer([.stall]) }
         let holder = fleet.process()
         let held = Task { await holder.get() }
-        await CacheFleet.wait { fleet.requests.count == 1 }
+        await poll { fleet.requests.count == 1 }
         let response = await fleet.process().get(timeout: .milliseconds(20))
         #expect(response.error?.isTimeout == true)
         let (waiting, refusals) = (fleet.process(), fleet.store.record.refusals)
         let request = Task { await waiting.get() }
-        await CacheFleet.wait { fleet.store.record.refusals > refusals }
+        await poll { fleet.store.record.refusals > refusals }
         request.cancel()
         #expect(await request.value.error?.isCancelled == true)
         held.cancel()
         #expect(await held.value.error?.isCancelled == true)
-        await CacheFleet.wait { fleet.store.record.releases == fleet.store.record.leases }
+        await poll { fleet.store.record.releases == fleet.store.record.leases }
     }
 
     @Test("If the process that asks fails, another one asks")
@@ -128,7 +128,7 @@ struct SharedResponsesFaultTests {
         let keys = try (1...2).map { try SealingKey([UInt8](repeating: $0, count: 32)) }
         let fleet = CacheFleet { _ in CacheFleet.fresh("confidential") }
         _ = await fleet.process(sealedBy: keys[0]).get()
-        await CacheFleet.wait { fleet.store.record.releases == 1 }
+        await poll { fleet.store.record.releases == 1 }
         #expect(fleet.store.record.values.values.allSatisfy { $0.range(of: Data("confidential".utf8)) == nil })
         #expect(await fleet.process(sealedBy: keys[0]).get().value == "confidential")
         #expect(fleet.requests.count == 1)

@@ -13,7 +13,7 @@ struct SharedResponsesTests {
     func hit() async throws {
         let fleet = CacheFleet()
         #expect(await fleet.process().get().cache == .miss)
-        await CacheFleet.wait { fleet.store.record.releases == 1 }
+        await poll { fleet.store.record.releases == 1 }
         let other = fleet.process()
         let response = await other.get()
         guard case .hit? = response.cache else { throw Unexpected(response.cache) }
@@ -28,7 +28,7 @@ struct SharedResponsesTests {
     func largest() async throws {
         let fleet = CacheFleet()
         _ = await fleet.process(size: .max).get()
-        await CacheFleet.wait { fleet.store.record.releases == 1 }
+        await poll { fleet.store.record.releases == 1 }
         guard case .hit? = await fleet.process(size: .max).get().cache else { throw Unexpected(nil) }
         #expect(SharedResponses(MemoryStore(), maximumSize: .max).maximumSize == 63 << 20)
     }
@@ -47,7 +47,7 @@ struct SharedResponsesTests {
                 for _ in 0..<25 { group.addTask { await process.get().value } }
             }
             await clock.waitForSleepers()
-            await CacheFleet.wait { fleet.store.record.refusals >= 3 }
+            await poll { fleet.store.record.refusals >= 3 }
             clock.advance(by: .seconds(1))
             for await text in group { #expect(text == "text") }
         }
@@ -62,9 +62,9 @@ struct SharedResponsesTests {
         for token in ["Bearer secret-1", "Bearer secret-2"] {
             #expect(await fleet.process().get("/", ["Authorization": token]).cache == .miss)
         }
-        await CacheFleet.wait { fleet.store.record.releases == 2 }
+        await poll { fleet.store.record.releases == 2 }
         #expect(await fleet.process().get().cache == .miss)
-        await CacheFleet.wait { fleet.store.record.releases == 3 }
+        await poll { fleet.store.record.releases == 3 }
         #expect(Set(fleet.store.responses).count == 3)
         _ = await fleet.process().get("/", ["Authorization": "Bearer secret-1"])
         #expect(fleet.requests.count == 3)
@@ -83,7 +83,7 @@ struct SharedResponsesTests {
         for language in languages {
             #expect(await fleet.process().get("/", ["Accept-Language": language]).value == language)
         }
-        await CacheFleet.wait { fleet.store.record.releases == 2 }
+        await poll { fleet.store.record.releases == 2 }
         for language in languages {
             #expect(await fleet.process().get("/", ["Accept-Language": language]).value == language)
         }
@@ -102,15 +102,15 @@ struct SharedResponsesTests {
         for change in changes {
             let process = fleet.process()
             _ = await process.get()
-            await CacheFleet.wait { fleet.store.record.releases == fleet.store.record.leases }
+            await poll { fleet.store.record.releases == fleet.store.record.leases }
             try await change(process)
             let count = fleet.requests.count
             // This process itself must not get the old response, also before the store knows of the removal.
             #expect(await process.get().cache == .miss)
             #expect(fleet.requests.count == count + 1)
-            await CacheFleet.wait { fleet.store.record.releases == fleet.store.record.leases }
+            await poll { fleet.store.record.releases == fleet.store.record.leases }
             try await change(process)
-            await CacheFleet.wait {
+            await poll {
                 fleet.store.record.values.keys.contains { $0 == "test:all" || $0.contains("url-") }
             }
         }
@@ -118,7 +118,7 @@ struct SharedResponsesTests {
         let generation = fleet.store.record.values["test:all"]
         let last = fleet.process()
         last.cache.removeAll()
-        await CacheFleet.wait { fleet.store.record.values["test:all"] != generation }
+        await poll { fleet.store.record.values["test:all"] != generation }
         let count = fleet.requests.count
         #expect(await fleet.process().get().cache == .miss)
         #expect(fleet.requests.count == count + 1)
@@ -131,7 +131,7 @@ struct SharedResponsesTests {
         for (control, limit) in zip(controls, limits) {
             let fleet = CacheFleet { _ in CacheFleet.fresh("text", control) }
             _ = await fleet.process().get()
-            await CacheFleet.wait { fleet.store.record.releases == 1 }
+            await poll { fleet.store.record.releases == 1 }
             let name = try #require(fleet.store.responses.first)
             let lifetime = try #require(fleet.store.record.lifetimes[name])
             #expect(lifetime <= limit && lifetime > limit - .seconds(30))
@@ -148,10 +148,10 @@ struct SharedResponsesTests {
             return .response(304, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
         }
         _ = await fleet.process().get()
-        await CacheFleet.wait { fleet.store.record.releases == 1 }
+        await poll { fleet.store.record.releases == 1 }
         let response = await fleet.process().get()
         #expect(response.cache == .revalidated && response.value == "text")
-        await CacheFleet.wait { fleet.store.record.releases == 2 }
+        await poll { fleet.store.record.releases == 2 }
         guard case .hit? = await fleet.process().get().cache else { throw Unexpected(nil) }
         #expect(fleet.requests.count == 2)
     }

@@ -159,9 +159,8 @@ struct SharedTokensFaultTests {
         gate.open()
         let time = Task {
             while !Task.isCancelled {
-                // The renewals of the lease, and the pause before the next try.
-                if process.clock.sleepers >= 2 { process.clock.advance(by: .milliseconds(1_250)) }
-                await Task.yield()
+                await process.clock.waitForSleepers(2)  // the renewals of the lease, and the pause before the next try
+                process.clock.advance(by: .milliseconds(1_250))
             }
         }
         #expect(try await text == "ok")

@@ -58,7 +58,7 @@ struct SharedTokensTests {
             for process in processes { group.addTask { await TokenSite.error(from: process) } }
             for process in processes {
                 // The sleeper is not that of the first wait, which ended with the stored token.
-                while process.tokens.credential?.accessToken != "token 0" { await Task.yield() }
+                await poll { process.tokens.credential?.accessToken == "token 0" }
                 await process.clock.waitForSleepers()
             }
             try? await site.store.release(lease)

@@ -147,7 +147,7 @@ struct BackgroundDownloadTests {
         let film = try await transfers.download(url, to: .file(place))
         await film.pause()
         let awaiter = Task { await code { _ = try await film.value } }
-        await pollInBackground { film.box.withLock { !$0.waiters.isEmpty } }
+        await poll { film.box.withLock { !$0.waiters.isEmpty } }
         await transfers.close()
         #expect(await awaiter.value == .sessionInvalidated)
         #expect(film.state == .closed)

@@ -67,7 +67,7 @@ struct ImagesExamples {
             case .failure(let error): view.show(error)
             }
         }
-        while target.isLoading || view.shown.count < 2 { await Task.yield() }
+        await poll { !target.isLoading && view.shown.count == 2 }
         #expect(view.shown == ["empty", "invalidImage"])
         func previews() async throws {
             let receipt = loader.load(url, previews: true)

@@ -28,7 +28,7 @@ struct HostRoutesTests {
 
     init() { routes = HostRoutes(find: resolver.find) }
 
-    private func waiting(_ count: Int) async { await pollInBackground { [routes] in routes.waiting == count } }
+    private func waiting(_ count: Int) async { await poll { [routes] in routes.waiting == count } }
 
     @Test("The system has a route to the loopback interface", arguments: ["127.0.0.1", "localhost", "A.LocalHost"])
     func loopback(host: String) async {
@@ -64,7 +64,7 @@ struct HostRoutesTests {
         #expect(await routes.route(to: "name", within: .milliseconds(1)) == .noAnswer)
         #expect(routes.waiting == 0)
         resolver.release(1)
-        await pollInBackground { [routes] in routes.threads == 0 }
+        await poll { [routes] in routes.threads == 0 }
     }
 
     @Test("A cancel ends the wait for a lookup", arguments: [true, false])
@@ -91,7 +91,7 @@ struct HostRoutesTests {
         #expect(await tasks[queued[0]].value == .noAnswer)
         resolver.release(12)
         for number in 0..<12 where number != queued[0] { #expect(await tasks[number].value == .exists) }
-        await pollInBackground { [routes] in routes.threads == 0 }
+        await poll { [routes] in routes.threads == 0 }
         #expect(!resolver.names.lines.contains("name-\(queued[0])") && resolver.names.lines.count == 11)
     }
 }

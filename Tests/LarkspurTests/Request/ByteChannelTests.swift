@@ -171,9 +171,9 @@ struct ByteChannelTests {
         async let givers: Void = withTaskGroup(of: Void.self) { group in
             for _ in 0..<2 {
                 group.addTask {
-                    while !hasEnded.withLock({ $0 }) {
-                        channel.deliver()
-                        await Task.yield()
+                    await poll {
+                        for _ in 0..<200 { channel.deliver() }
+                        return hasEnded.withLock { $0 }
                     }
                 }
             }

@@ -104,9 +104,13 @@ struct DownloadProgressTests {
         await withTaskGroup { group in
             for _ in 0..<2 {
                 group.addTask {
-                    while case let place = place.withLock({ $0 }), place < values.count {
-                        for _ in 0..<10 { _ = values[place].userInfo.count + Int(values[place].completedUnitCount) }
-                        await Task.yield()
+                    await poll {
+                        for _ in 0..<200 {
+                            let place = place.withLock { $0 }
+                            if place >= values.count { break }
+                            for _ in 0..<10 { _ = values[place].userInfo.count + Int(values[place].completedUnitCount) }
+                        }
+                        return place.withLock { $0 } >= values.count
                     }
                 }
             }

@@ -100,8 +100,8 @@ struct PaceTests {
             request.resume()
             let driver = Task {
                 while !Task.isCancelled {
+                    await clock.waitForSleepers()
                     clock.advance(by: .seconds(1))
-                    await Task.yield()
                 }
             }
             #expect(try await task.value == Data((0..<50).map { UInt8($0) }))

@@ -34,9 +34,9 @@ struct RequestProgressTests {
 
     /// Advances the clock until the condition is true, because several changes may come within one interval.
     @MainActor private func advance(until condition: @MainActor () -> Bool) async {
-        while !condition() {
-            clock.advance(by: UpdatePacer.interval)
-            await Task.yield()
+        await poll {
+            if !condition() { clock.advance(by: UpdatePacer.interval) }
+            return condition()
         }
     }
 
@@ -213,7 +213,7 @@ struct RequestProgressTests {
         progress = RequestProgress(running)
         let isGone = { @Sendable [weak progress] in progress == nil }
         progress = nil
-        await pollInBackground { isGone() }
+        await poll { isGone() }
         hop.receive(head(4))
         #expect(running.handle.core.read { $0.settings.content.followers.changes.isEmpty })
         hop.receive(.body(Data("abcd".utf8)))

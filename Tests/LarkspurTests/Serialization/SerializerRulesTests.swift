@@ -241,7 +241,7 @@ struct SerializerRulesTests {
             let session = session(
                 interceptor: .adapter { _, _ in
                     await gate.pass()
-                    for _ in 0..<(round * 500) { await Task.yield() }
+                    for _ in 0..<(round * 50) { await Task.yield() }
                 })
             let request = await session.request("http://example.com").resume()
             let answered = Protected<[[Int]]>(Array(repeating: [], count: 8))

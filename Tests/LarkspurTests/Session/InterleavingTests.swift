@@ -157,11 +157,14 @@ private final class PlayedWorld: Sendable {
         }
         for one in played where draw(0...1) == 0 { one.request.cancel() }
         var rounds = 0
-        while played.contains(where: { $0.answers.value == 0 }) {
-            clock.advance(by: .seconds(10))
+        await poll {
+            for _ in 0..<40 where played.contains(where: { $0.answers.value == 0 }) {
+                clock.advance(by: .seconds(10))
+                await Task.yield()
+            }
             rounds += 1
-            if rounds == 200 { for one in played { one.request.cancel() } }
-            await Task.yield()
+            if rounds == 5 { for one in played { one.request.cancel() } }
+            return played.allSatisfy { $0.answers.value > 0 }
         }
     }
 

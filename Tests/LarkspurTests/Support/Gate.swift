@@ -72,23 +72,6 @@ final class ReleaseProbe: Sendable {
     deinit { released.open() }
 }
 
-/// Waits for a state that no event reports, such as the release of an object or the size of a file. The time limit of
-/// the suite ends a wait for a state that never comes.
-func poll(until isReached: () async throws -> Bool) async rethrows {
-    while try await !isReached() { await Task.yield() }
-}
-
-/// Waits for a state that no event reports. The task that looks for it has a low priority, and is not awaited, because
-/// that would give it a higher priority than the tasks that it waits for.
-func pollInBackground(until isReached: @escaping @Sendable () -> Bool) async {
-    await withCheckedContinuation { continuation in
-        Task.detached(priority: .background) {
-            await poll(until: isReached)
-            continuation.resume()
-        }
-    }
-}
-
 /// Counts the bytes of bodies as the transport delivers them. It stores none, so that long bodies can be counted.
 final class ByteCounter: EventMonitor {
     private let box = Protected(0)

@@ -267,7 +267,7 @@ extension Session {
     /// Waits until so many requests wait for trust evaluators.
     fileprivate nonisolated func waitUntilJudging(_ count: Int) async {
         let trust = context.trust
-        await pollInBackground { trust?.waiting == count }
+        await poll { trust?.waiting == count }
     }
 }
 

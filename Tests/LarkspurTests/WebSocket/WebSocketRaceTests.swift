@@ -49,7 +49,7 @@ struct WebSocketRaceTests {
         case .garbage: socket.send(raw: Data([0xFF, 0xFF, 0xFF]))
         case .silence:
             socket.setReading(false)
-            for _ in 0..<200 { await Task.yield() }
+            for _ in 0..<50 { await Task.yield() }
             socket.setReading(true)
         case .refuse: break
         }

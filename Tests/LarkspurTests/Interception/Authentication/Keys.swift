@@ -1,4 +1,5 @@
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import Larkspur
@@ -38,7 +39,7 @@ typealias Keys = AuthenticationInterceptor<KeyAuthenticator>
 extension AuthenticationInterceptor where A == KeyAuthenticator {
     /// Waits until so many requests wait for a refresh.
     func waitUntilWaiting(_ count: Int) async {
-        await pollInBackground { self.waiting == count }
+        await poll { self.waiting == count }
     }
 }
 
