@@ -7,21 +7,6 @@
 
     @testable import LarkspurURLSession
 
-    @Suite("URLSession in a process of its own", .limited, .inMainProcess)
-    struct EngineProcessTests {
-        @Test("The contract suite and the engine's own tests pass")
-        func contract() async throws {
-            let (status, output) = try await EngineProcess.run([
-                "TransportContractTests\\.TransportContractTests", "URLSessionTests",
-            ])
-            let failures = output.split(separator: "\n").filter { $0.contains("✘") || $0.contains("Fatal error") }
-            #expect(status == 0, "\(failures.prefix(12).joined(separator: "\n"))")
-            // A filter that matches nothing would pass too.
-            let count = try #require(output.firstMatch(of: /Test run with (\d+) tests/)?.1)
-            #expect(try #require(Int(count)) >= 80)
-        }
-    }
-
     @Suite("URLSession", .limited, .inEngineProcess)
     struct URLSessionTests {
         private func outcome(
