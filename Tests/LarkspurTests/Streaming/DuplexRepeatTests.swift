@@ -131,13 +131,12 @@ struct DuplexRepeatTests {
         await Session().streamRequest(url, method: .post, body: bodies.content).timeout(limit)
     }
 
-    @Test("The timeout for the first byte begins at the end of the body")
-    func firstByte() async throws {
+    @Test("The timeout for the first byte does not run before the end of the body", .timing)
+    func firstByteDuringBody() async throws {
         let server = try MockServer()
         server.on("POST", "/slow", reading: .live) { request in
             .capitals(of: request, after: [.wait(.milliseconds(1_200))])
         }
-        server.on("POST", "/never", reading: .live) { _ in MockResponse([.stall]) }
         let bodies = Bodies()
         let duplex = await Self.limited(.firstByte(.milliseconds(400)), server.url + "/slow", bodies)
         var replies = duplex.lines.makeAsyncIterator()
@@ -145,23 +144,31 @@ struct DuplexRepeatTests {
         bodies.finish()
         #expect(try await replies.next() == nil)
         #expect(await duplex.completion.error == nil)
+        await server.stop()
+    }
 
+    @Test("The timeout for the first byte runs from the end of the body on")
+    func firstByteAfterBody() async throws {
+        let server = try MockServer()
+        server.on("POST", "/never", reading: .live) { _ in MockResponse([.stall]) }
+        let bodies = Bodies()
         let silent = await Self.limited(.firstByte(.milliseconds(400)), server.url + "/never", bodies)
         async let end = silent.completion
-        await poll { bodies.count == 2 }
+        await poll { bodies.count == 1 }
         bodies.finish()
         #expect(await end.error?.timeoutName == "first byte")
         await server.stop()
     }
 
-    @Test("The idle timeout does not run while the open body has no bytes, and it does after the body's end")
-    func idle() async throws {
+    private static let head = MockResponse.Step.head(ResponseHead(status: 200), .chunked)
+    private static let first = MockResponse.Step.body(Data("E4\n".utf8))
+
+    @Test("The idle timeout does not run while the open body has no bytes", .timing)
+    func idleDuringBody() async throws {
         let server = try MockServer()
-        let head = MockResponse.Step.head(ResponseHead(status: 200), .chunked)
-        let (first, second) = (MockResponse.Step.body(Data("E4\n".utf8)), MockResponse.Step.body(Data("NF3\n".utf8)))
+        let second = MockResponse.Step.body(Data("NF3\n".utf8))
         server.on(
-            "POST", "/", reading: .live, MockResponse([head, first, .wait(.milliseconds(1_200)), second]),
-            MockResponse([head, first, .stall]))
+            "POST", "/", reading: .live, MockResponse([Self.head, Self.first, .wait(.milliseconds(1_200)), second]))
         let bodies = Bodies()
         let duplex = await Self.limited(.idle(.milliseconds(400)), server.url, bodies)
         var replies = duplex.lines.makeAsyncIterator()
@@ -170,11 +177,18 @@ struct DuplexRepeatTests {
         bodies.finish()
         #expect(try await replies.next() == nil)
         #expect(await duplex.completion.error == nil)
+        await server.stop()
+    }
 
+    @Test("The idle timeout runs after the end of the body")
+    func idleAfterBody() async throws {
+        let server = try MockServer()
+        server.on("POST", "/", reading: .live, MockResponse([Self.head, Self.first, .stall]))
+        let bodies = Bodies()
         let silent = await Self.limited(.idle(.milliseconds(400)), server.url, bodies)
-        replies = silent.lines.makeAsyncIterator()
+        var replies = silent.lines.makeAsyncIterator()
         #expect(try await replies.next() == "E4")
-        await poll { bodies.count == 2 }
+        await poll { bodies.count == 1 }
         bodies.finish()
         await #expect(throws: RequestError.self) { try await replies.next() }
         #expect(await silent.completion.error?.timeoutName == "idle")

@@ -98,9 +98,15 @@ struct WebSocketReadersTests {
             socket.send(raw: Data([0x81, 2] + Array("hi".utf8) + [0x83, 0]))
             await socket.closed()
         }
-        let socket = await socket("/odd", .init { $0.closeTimeout = .milliseconds(50) })
+        let clock = ManualClock()
+        let own = Session(configuration: SessionConfiguration { $0.clock = clock })
+        let socket = await own.webSocket(
+            "ws" + server.url.dropFirst(4) + "/odd", options: .init { $0.closeTimeout = .seconds(50) })
         var messages = socket.messages.makeAsyncIterator()
         #expect(try await messages.next() == .text("hi"))
+        await clock.waitForSleepers()
+        #expect(socket.state == .open)
+        clock.advance(by: .seconds(50))
         #expect(await socket.closed.code == .protocolError)
         await #expect(throws: RequestError.self) { try await messages.next() }
     }
