@@ -4,7 +4,7 @@
 
 long test_rounds(long usual, long nightly) {
     const char *part = getenv("LARKSPUR_NIGHTLY");
-    if (!part) return usual;
+    if (!part) return usual < 5 ? 1 : usual / 5;
     long divisor = atol(part);
     long rounds = nightly / (divisor > 0 ? divisor : 1);
     return rounds > usual ? rounds : usual;

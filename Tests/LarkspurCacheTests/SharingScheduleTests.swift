@@ -155,7 +155,7 @@ struct SharingScheduleTests {
 
     @Test("Threads that join, control and leave at the same time break no rule")
     func threads() async throws {
-        for round in 0..<60 {
+        for round in 0..<Int(test_rounds(60, 600)) {
             let stage = SharingStage()
             let readers = try (0..<8).map { _ in try stage.reader() }
             let isDone = Protected(false)

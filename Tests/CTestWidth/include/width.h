@@ -7,8 +7,8 @@
 /// The variable by which Swift Testing is told how many tests run at once, from Swift 6.3 on.
 #define TEST_WIDTH_VARIABLE "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"
 
-/// Returns the number of rounds of a test with random input: `usual`, or if the environment variable LARKSPUR_NIGHTLY is a
-/// number, `nightly` divided by it, if that is more. Fuzzers check the same rules for longer, so a usual run is short.
+/// Returns the number of rounds of a test with random input: a fifth of `usual`, because the tests run for every change.
+/// If the environment variable LARKSPUR_NIGHTLY is a number, returns `nightly` divided by it, but at least `usual`.
 long test_rounds(long usual, long nightly);
 
 /// The factor of all time limits: the number in the environment variable LARKSPUR_TIME_SCALE, from 1 to 100, or 1.

@@ -186,7 +186,7 @@ struct DownloadTests {
         let target = folder["a"]
         var cut = served
         cut.cut = 10_000
-        for _ in 0..<100 {
+        for _ in 0..<rounds(100, nightly: 300) {
             let request = await session(cut).download(url, to: .file(target)).onResponseHead { _ in
                 isCancelled ? .cancel : .allow
             }

@@ -47,7 +47,7 @@ struct DelayingMonitorTests {
 
     @Test("While the monitor blocks, requests wait with their hops; then it receives all events of each request")
     func all() async throws {
-        let (calls, count) = (Counter(), 4_000)
+        let (calls, count) = (Counter(), rounds(10_000, nightly: 10_000))
         let transport = StubTransport { _ in
             calls.increment()
             return .text("x")

@@ -73,7 +73,7 @@ struct PaceTests {
 
     @Test("Suspending and resuming from many threads ends at the last word, and loses no byte")
     func races() async throws {
-        for _ in 0..<200 {
+        for _ in 0..<rounds(200, nightly: 1_000) {
             let clock = ManualClock()
             let chunks = (0..<50).flatMap { number in [StubAnswer.Step.wait(.seconds(1)), .body(Data([UInt8(number)]))]
             }

@@ -38,7 +38,7 @@ struct RequestModelTests {
             for event in model.met { counts[event, default: 0] += 1 }
         }
         for event in RequestModel.Event.allCases {
-            #expect(counts[event, default: 0] > Self.interleavings / 200, "the mix covers \(event): \(counts)")
+            #expect(counts[event, default: 0] > Self.interleavings / 1_000, "the mix covers \(event): \(counts)")
         }
     }
 

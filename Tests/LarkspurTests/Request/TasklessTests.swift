@@ -253,7 +253,7 @@ import Testing
 
         @Test("R4: if the hop's end races another event, every caller is answered once", arguments: Rival.allCases)
         func races(_ rival: Rival) async {
-            for _ in 0..<500 {
+            for _ in 0..<rounds(500, nightly: 2_000) {
                 let transport = HeldTransport()
                 let session = Session(transport: transport)
                 let request = await session.request("http://example.com")

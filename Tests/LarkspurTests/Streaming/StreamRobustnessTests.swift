@@ -27,7 +27,7 @@ struct StreamRobustnessTests {
         var random = SeededRandom(seed: seed)
         var differences = 0
         var values = 0
-        let count = rounds(30, nightly: 120)
+        let count = rounds(150, nightly: 120)
         for _ in 0..<count {
             let document = random.document(of: pieces)
             let whole = parser.outcome([document])
