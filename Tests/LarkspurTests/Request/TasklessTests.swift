@@ -226,7 +226,7 @@ import Testing
             request.cancel()
             #expect(await string.response.error?.isCancelled == true)
             #expect(request.status == .cancelled)
-            #expect(await session.requests.isEmpty)
+            await poll { await session.requests.isEmpty }
             transport.answer()
             #expect(await string.response.error?.isCancelled == true, "what comes too late changes nothing")
         }
@@ -279,7 +279,8 @@ import Testing
                 let mayBeCancelled = [.cancel, .awaiter, .withdrawal].contains(rival)
                 #expect(response.value == Data("text".utf8) || mayBeCancelled && response.error?.isCancelled == true)
                 if rival == .serializer { #expect(other?.value == "text") }
-                #expect(await session.requests.isEmpty || mayBeCancelled)
+                // A response that has just been delivered is read before the session forgets its request.
+                if !mayBeCancelled { await poll { await session.requests.isEmpty } }
             }
         }
     }

@@ -34,7 +34,7 @@ struct WebSocketRaceTests {
                 }
             }
         }
-        #expect(await session.requests.isEmpty)
+        await poll { await session.requests.isEmpty }
         try await server.wait { $0.connectionCount == 0 }
     }
 
