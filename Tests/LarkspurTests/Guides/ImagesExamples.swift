@@ -67,15 +67,18 @@ struct ImagesExamples {
             case .failure(let error): view.show(error)
             }
         }
-        await poll { !target.isLoading && view.shown.count == 2 }
-        #expect(view.shown == ["empty", "invalidImage"])
+        await poll { view.shown.last == "invalidImage" }
+        // The failure of a load that ends before `load` returns is shown without a placeholder.
+        #expect(view.shown.dropLast().allSatisfy { $0 == "empty" })
+        let count = view.shown.count
+        #expect(count <= 2 && !target.isLoading)
         func previews() async throws {
             let receipt = loader.load(url, previews: true)
             for await preview in receipt.previews { view.show(preview) }
             view.show(try await receipt.image)
         }
         await #expect(throws: RequestError.self) { try await previews() }
-        #expect(view.shown.count == 2)
+        #expect(view.shown.count == count)
     }
 
     #if os(Linux)
