@@ -1,10 +1,11 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
 import Testing
 
 @testable import LarkspurImages
 
-@Suite("When a part of a file is worth a preview")
+@Suite("When a part of a file is worth a preview", .limited)
 struct PreviewProgressTests {
     private static let step = PreviewProgress.minimumStep
 

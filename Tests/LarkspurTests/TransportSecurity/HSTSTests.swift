@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larkspur
 
-@Suite("Strict-Transport-Security")
+@Suite("Strict-Transport-Security", .limited)
 struct HSTSHeaderTests {
     @Test(
         "The value is read by the rules of RFC 6797",
