@@ -19,9 +19,10 @@ package final class TimerQueue: Sendable {
 
         /// Sets the system's timer. Call this function under the queue's lock: otherwise a slower thread could
         /// overwrite a newer time with an older time.
-        mutating func wake(at time: ContinuousClock.Instant?) {
+        mutating func wake(at time: ContinuousClock.Instant?, now: ContinuousClock.Instant) {
             wakeTime = time
-            timer.schedule(deadline: time.map(TimerQueue.deadline) ?? .distantFuture, leeway: .nanoseconds(0))
+            let deadline = time.map { TimerQueue.deadline(in: now.duration(to: $0)) }
+            timer.schedule(deadline: deadline ?? .distantFuture, leeway: .nanoseconds(0))
         }
     }
 
@@ -30,26 +31,37 @@ package final class TimerQueue: Sendable {
     private static let longestWait = Duration.seconds(10)
 
     private let box: Protected<State>
+    /// The clock that a test moves forward; nil for the system's clock.
+    private let clock: EngineClock?
 
-    package init() {
+    package init(clock: EngineClock? = nil) {
+        self.clock = clock
         let queue = DispatchQueue(label: "Larkspur timers")
         box = Protected(State(timer: DispatchSource.makeTimerSource(flags: .strict, queue: queue)))
         box.withLock { state in
             state.timer.setEventHandler { [weak self] in self?.fire() }
             state.timer.activate()
         }
+        clock?.onAdvance { [weak self] in self?.fire() }
     }
 
     deinit { box.withLock { $0.timer.cancel() } }
+
+    /// The time that the timers are measured with.
+    package var now: ContinuousClock.Instant {
+        guard let clock else { return .now }
+        return .now.advanced(by: .nanoseconds(clock.lead))
+    }
 
     /// The number of timers that have not fired yet.
     package var count: Int { box.withLock { $0.heap.count } }
 
     /// Starts a timer that calls the closure on a task of its own after the delay.
     package func add(after delay: Duration, _ act: @escaping Action) -> ID {
-        let time = ContinuousClock.now.advanced(by: delay)
+        let now = now
+        let time = now.advanced(by: delay)
         return box.withLock { state in
-            if state.wakeTime.map({ time < $0 }) ?? true { state.wake(at: time) }
+            if state.wakeTime.map({ time < $0 }) ?? true { state.wake(at: time, now: now) }
             return state.heap.insert(act, at: time)
         }
     }
@@ -61,11 +73,11 @@ package final class TimerQueue: Sendable {
     }
 
     private func fire() {
-        let now = ContinuousClock.now
+        let now = now
         let due = box.withLock { state in
             var due: [Action] = []
             while let action = state.heap.removeFirst(until: now) { due.append(action) }
-            state.wake(at: state.heap.firstTime)
+            state.wake(at: state.heap.firstTime, now: now)
             return due
         }
         // Each closure runs in an unstructured task. A closure may run the user's cancellation handler, which may
@@ -73,8 +85,8 @@ package final class TimerQueue: Sendable {
         for action in due { Task { action() } }
     }
 
-    private static func deadline(_ time: ContinuousClock.Instant) -> DispatchTime {
-        let left = min(max(ContinuousClock.now.duration(to: time), .zero), longestWait)
+    private static func deadline(in duration: Duration) -> DispatchTime {
+        let left = min(max(duration, .zero), longestWait)
         return .now() + .nanoseconds(Int((left / .nanoseconds(1)).rounded(.up)))
     }
 }

@@ -1,6 +1,6 @@
 internal import CLarkspur
 
-/// The monotonic clock in nanoseconds. Every request reads the clock several times, and `ContinuousClock` costs more.
+/// The system's monotonic clock in nanoseconds. Every request reads it several times, and `ContinuousClock` costs more.
 enum CurlClock {
     typealias Instant = UInt64
 

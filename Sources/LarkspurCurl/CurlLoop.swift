@@ -237,7 +237,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     /// The number of body bytes that the current requests have sent.
     private var sentBytes: Int64 { transfers.reduce(0) { $0 + $1.sentBytes } }
 
-    func tick() { now = CurlClock.now }
+    func tick() { now = shared.now }
 
     private func setUp() {
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -268,7 +268,7 @@ final class CurlLoop: @unchecked Sendable {  // rule R6: the turn or a `Protecte
     private func sleepLimit() -> Int32 {
         if !pending.isEmpty { return 0 }
         wakeTime = min(timer, alarms.next, sockets.releaseTime)
-        let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: CurlClock.now, to: wakeTime)
+        let limit = wakeTime == CurlClock.never ? -1 : CurlClock.milliseconds(from: shared.now, to: wakeTime)
         guard limit != 0 else { return 0 }
         return queue.withLock { $0.fallAsleep() } ? limit : 0
     }

@@ -8,18 +8,27 @@ final class CurlShared: Sendable {
     let origins: Protected<CurlOrigins>
     let alternatives = Protected(CurlAlternatives())
     let loopCount: Int
+    /// The clock that a test moves forward; nil for the system's clock.
+    private let clock: EngineClock?
 
     /// More idle connections than a process can have. The loop adds its connections in use to this number, so the
     /// number must not be close to the limit of an `Int`.
     private static let maximumIdleConnections = 1 << 20
 
-    init(_ configuration: CurlTransport.Configuration) {
+    init(_ configuration: CurlTransport.Configuration, clock: EngineClock? = nil) {
         self.configuration = configuration
+        self.clock = clock
         routes = CurlRoutes(configuration)
         let count = min(max(1, configuration.loops), CurlTransport.Configuration.maximumLoops)
         loopCount = count
         let limit = max(1, configuration.maximumConnectionsPerHost)
         origins = Protected(CurlOrigins(limit: limit, loops: count))
+    }
+
+    /// The time that all limits of the transport are measured with.
+    @inline(__always) var now: CurlClock.Instant {
+        guard let clock else { return CurlClock.now }
+        return CurlClock.now + clock.lead
     }
 
     /// Returns the number of idle connections that the loop keeps. The numbers of all loops add up to the configured

@@ -75,7 +75,7 @@ final class CurlTask: TransportTask {
 
     func resume() {
         enum Action { case none, start, post(Int) }
-        let now = CurlClock.now
+        let now = transport.shared.now
         let action = box.withLock { state -> Action in
             switch state.phase {
             case .created:

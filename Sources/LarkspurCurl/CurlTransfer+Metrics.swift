@@ -4,7 +4,7 @@ extension CurlTransfer {
     func metrics(of hop: CurlHop) -> TransportMetrics {
         var metrics = TransportMetrics()
         metrics.$queued.nanoseconds = hop.start - hop.submitted
-        metrics.$total.nanoseconds = CurlClock.now - hop.start
+        metrics.$total.nanoseconds = loop.shared.now - hop.start
         metrics.requestBodyBytes = hop.upload?.position ?? (hop.isConnected ? UInt64(hop.post?.count ?? 0) : 0)
         metrics.responseBodyBytes = hop.received
         metrics.protocolName = hop.head.protocolName

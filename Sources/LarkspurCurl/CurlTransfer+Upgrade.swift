@@ -171,7 +171,7 @@ extension CurlTransfer {
     private func handOver(_ hop: CurlHop, _ exchange: CurlExchange, _ rest: UnsafeRawBufferPointer) {
         var metrics = metrics(of: hop)
         metrics.requestBodyBytes = 0
-        metrics.$firstByte.nanoseconds = CurlClock.now - hop.start
+        metrics.$firstByte.nanoseconds = loop.shared.now - hop.start
         guard let old = replaceEasy() else {
             return fail(TransportError(.unavailable, "libcurl has no memory left", phase: .waiting))
         }

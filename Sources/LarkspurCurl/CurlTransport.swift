@@ -21,12 +21,21 @@ public final class CurlTransport: Transport {
 
     /// Creates a transport with connections of its own. Before the first request, the transport has no thread and no
     /// open descriptor.
-    public init(configuration: Configuration = Configuration()) {
+    public convenience init(configuration: Configuration = Configuration()) {
+        self.init(configuration: configuration, clock: nil)
+    }
+
+    /// Creates a transport that measures its time limits with the clock; nil stands for the system's clock.
+    package init(configuration: Configuration = Configuration(), clock: EngineClock?) {
         if let path = configuration.libraryPath { CurlLibrary.choose(path) }
-        let shared = CurlShared(configuration)
+        let shared = CurlShared(configuration, clock: clock)
         self.shared = shared
         loops = (0..<shared.loopCount).map { CurlLoop(index: $0, shared) }
         partition = configuration.decidesResponses ? UUID().uuidString : ""
+        // A sleeping loop looks at the clock again, because a deadline may have passed.
+        clock?.onAdvance { [weak self] in
+            for loop in self?.loops ?? [] { clarkspur_poller_wake(loop.poller) }
+        }
     }
 
     /// Ends the threads. No task is left, because each task retains the transport.

@@ -218,7 +218,7 @@ final class CurlTunnel {
         stream?.end()
         stream = nil
         releaseUnsent()
-        metrics.$total.nanoseconds = CurlClock.now - start
+        metrics.$total.nanoseconds = loop.shared.now - start
         loop.remove(wire)
         clarkspur_easy_close(wire.easy)
         loop.didEnd(self)

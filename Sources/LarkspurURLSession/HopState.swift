@@ -27,6 +27,7 @@ struct HopState {
 
     private(set) var delegate: (any TransportDelegate)?
     private let timeouts: TransportTimeouts
+    private let timers: TimerQueue
     /// The length of the request's body; nil if it is not known yet.
     var bodyLength: UInt64?
     private let isHeadRequest: Bool
@@ -46,14 +47,14 @@ struct HopState {
 
     // Control
     var isSuspended = false {
-        didSet { if !isSuspended { lastProgress = .now } }
+        didSet { if !isSuspended { lastProgress = now } }
     }
     private var allowance: UInt64
     private var isHeld = false
 
     // Facts
     private var start: ContinuousClock.Instant?
-    private var lastProgress = ContinuousClock.now
+    private var lastProgress: ContinuousClock.Instant
     private var head: ResponseHead?
     private(set) var hasHead = false
     /// The length of the body as the peer sends it; nil if the head does not say it.
@@ -80,8 +81,10 @@ struct HopState {
     private var isDelivering = false
     private var hasMetrics = false
 
-    init(_ request: TransportRequest, _ delegate: any TransportDelegate) {
+    init(_ request: TransportRequest, _ delegate: any TransportDelegate, timers: TimerQueue) {
         self.delegate = delegate
+        self.timers = timers
+        lastProgress = timers.now
         timeouts = request.timeouts
         bodyLength = request.body.length
         isHeadRequest = request.method.uppercased() == "HEAD"
@@ -96,15 +99,15 @@ struct HopState {
         isSuspended = false
         guard phase == .created else { return false }
         phase = .running
-        start = .now
-        lastProgress = .now
+        start = now
+        lastProgress = now
         return true
     }
 
     mutating func allow(upTo position: UInt64) -> Bool {
         guard position > allowance else { return false }
         allowance = position
-        lastProgress = .now
+        lastProgress = now
         return true
     }
 
@@ -156,7 +159,7 @@ struct HopState {
     #endif
 
     /// Notes that bytes of the request's body were read.
-    mutating func didRead() { lastProgress = .now }
+    mutating func didRead() { lastProgress = now }
 
     /// Whether the hop has ended, or will end when its facts are delivered.
     var hasEnded: Bool { phase == .ended }
@@ -181,8 +184,8 @@ struct HopState {
             let message = "the transfer coding \(Redaction.quoted(codings)) is not supported"
             end = .some(TransportError(.unsupportedCoding, message, phase: .receiving))
         }
-        firstByte = .now
-        lastProgress = .now
+        firstByte = now
+        lastProgress = now
         return true
     }
 
@@ -204,15 +207,15 @@ struct HopState {
             pieces.append(data[start..<end])
             start = end
         }
-        lastProgress = .now
+        lastProgress = now
         return true
     }
 
     mutating func didSend(_ count: UInt64) -> Bool {
         guard isOpen else { return false }
         (sent, undeliveredCount) = (count, count)
-        requestSent = .now
-        lastProgress = .now
+        requestSent = now
+        lastProgress = now
         isWaiting = false
         return true
     }
@@ -290,7 +293,7 @@ struct HopState {
 
     private func metrics(since start: ContinuousClock.Instant) -> TransportMetrics {
         var metrics = measured ?? TransportMetrics()
-        metrics.total = start.duration(to: .now)
+        metrics.total = start.duration(to: now)
         metrics.firstByte = metrics.firstByte ?? firstByte.map { start.duration(to: $0) }
         metrics.requestSent = metrics.requestSent ?? requestSent.map { start.duration(to: $0) }
         metrics.requestBodyBytes = sent
@@ -319,6 +322,8 @@ struct HopState {
     }
 
     // MARK: Time
+
+    var now: ContinuousClock.Instant { timers.now }
 
     /// The next deadline; nil if no limit applies.
     var deadline: Deadline? {

@@ -21,7 +21,7 @@ final class URLSessionHop: TransportTask {
         self.id = id
         self.transport = transport
         translator = request.upgrades ? request.translator?() : nil
-        box = Protected(HopState(request, delegate))
+        box = Protected(HopState(request, delegate, timers: transport.timers))
     }
 
     // MARK: Control
@@ -269,7 +269,7 @@ final class URLSessionHop: TransportTask {
 
     private func release() {
         drop(box.withLock { $0.leftovers() })
-        if let timer = box.withLock({ $0.timer.take() }) { TimerQueue.shared.remove(timer.id) }
+        if let timer = box.withLock({ $0.timer.take() }) { transport.timers.remove(timer.id) }
         transport.didEnd(self)
     }
 
@@ -291,8 +291,8 @@ final class URLSessionHop: TransportTask {
     func setTimer() {
         box.withLock { state in
             guard let time = state.deadline?.time, state.timer.map({ time < $0.time }) ?? true else { return }
-            if let timer = state.timer { TimerQueue.shared.remove(timer.id) }
-            let id = TimerQueue.shared.add(after: ContinuousClock.now.duration(to: time)) { [weak self] in
+            if let timer = state.timer { transport.timers.remove(timer.id) }
+            let id = transport.timers.add(after: state.now.duration(to: time)) { [weak self] in
                 self?.timerFired()
             }
             state.timer = (id, time)
@@ -302,7 +302,7 @@ final class URLSessionHop: TransportTask {
     private func timerFired() {
         let missed = box.withLock { state -> HopState.Deadline? in
             state.timer = nil
-            return state.deadline.flatMap { $0.time <= .now ? $0 : nil }
+            return state.deadline.flatMap { $0.time <= state.now ? $0 : nil }
         }
         guard let missed else { return setTimer() }
         let message = "the \(missed.name) timeout of \(missed.limit) has passed"

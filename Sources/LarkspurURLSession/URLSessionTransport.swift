@@ -18,6 +18,8 @@ public final class URLSessionTransport: Transport {
     /// The queue for commands to the platform's tasks. On Linux, `cancel()` waits for a queue on which a request's body
     /// may just be read, so it must not be called from there.
     let commands = DispatchQueue(label: "Larkspur URLSession commands")
+    /// The timers of the hops' time limits.
+    let timers: TimerQueue
     /// The maker of WebSockets that replaces the platform's, for tests.
     private let makeSocket: MakeSocket?
 
@@ -45,14 +47,18 @@ public final class URLSessionTransport: Transport {
         self.init(SessionTemplate(configuration: configuration, options: options, ownsTimeouts: false))
     }
 
-    /// Creates a transport whose WebSockets the closure makes, for tests.
-    convenience init(makeSocket: @escaping MakeSocket) {
+    /// Creates a transport that measures its time limits with the clock; nil stands for the system's clock.
+    ///
+    /// - Parameter makeSocket: Makes WebSockets in place of the platform, for tests.
+    convenience init(clock: EngineClock?, makeSocket: MakeSocket? = nil) {
         self.init(
-            SessionTemplate(configuration: .ephemeral, options: Options(), ownsTimeouts: true), makeSocket: makeSocket)
+            SessionTemplate(configuration: .ephemeral, options: Options(), ownsTimeouts: true),
+            timers: clock.map { TimerQueue(clock: $0) } ?? .shared, makeSocket: makeSocket)
     }
 
-    private init(_ template: SessionTemplate, makeSocket: MakeSocket? = nil) {
+    private init(_ template: SessionTemplate, timers: TimerQueue = .shared, makeSocket: MakeSocket? = nil) {
         self.template = template
+        self.timers = timers
         self.makeSocket = makeSocket
     }
 

@@ -1,5 +1,4 @@
 #if os(Linux)
-    import CLarkspur
     import Larkspur
     import LarkspurTesting
     import TestSupport
@@ -228,70 +227,6 @@
             let trace = try await CurlTransport().run(request)
             trace.check(.response("Hello, world!"))
             #expect(trace.metrics.first?.protocolName == "h2")
-        }
-
-        @Test("T23: a peer that does not shake hands ends the hop by the connect timeout")
-        func connect() async throws {
-            var port: UInt16 = 0
-            let listener = clarkspur_loopback_listen(&port)  // the kernel accepts, no server answers
-            try #require(listener >= 0)
-            defer { close(listener) }
-            var request = TransportRequest(url: try RequestURL("https://127.0.0.1:\(port)/"))
-            request.timeouts.connect = .milliseconds(100)
-            let trace = try await CurlTransport().run(request)
-            trace.check(.failure(.timedOut))
-            #expect(trace.error?.timeoutName == "connect")
-            #expect(trace.error?.phase == .securing)
-        }
-
-        @Test("T23: a hop is not idle while the body's stream has no bytes available")
-        func pendingStream() async throws {
-            let server = try MockServer { _ in .text("ok") }
-            let gate = Gate()
-            defer { gate.open() }
-            let source = TransportBodySource(length: nil, isReplayable: false) {
-                ArrayStream(.pattern(100), piece: 10, pendingAt: gate)
-            }
-            var request = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/"), body: .stream(source))
-            request.timeouts.idle = .milliseconds(250)
-            request.timeouts.total = .seconds(1)
-            let error = try #require(try await CurlTransport().run(request).error)
-            #expect(error.code == .timedOut)
-            #expect(error.timeoutName == "total")
-        }
-
-        /// A stream whose read blocks until the gate is opened.
-        private final class SlowStream: TransportBodyStream {
-            private let isOpen = DispatchSemaphore(value: 0)
-            private let isOver = Protected(false)
-
-            func open() { isOpen.signal() }
-            func begin(wake: @escaping @Sendable () -> Void) {}
-            func end() {}
-
-            func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
-                if isOver.withLock({ $0 }) { return .end }
-                isOpen.wait()
-                isOver.withLock { $0 = true }
-                buffer[0] = 7
-                return .bytes(1)
-            }
-        }
-
-        @Test("T23: the time for reading a body does not count towards the idle timeout")
-        func slowStream() async throws {
-            let (server, other) = (try MockServer { _ in .text("ok") }, try MockServer())
-            other.on("GET", "/", .stall)
-            let body = SlowStream()
-            let source = TransportBodySource(length: nil, isReplayable: false) { body }
-            var upload = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/"), body: .stream(source))
-            upload.timeouts.idle = .milliseconds(100)
-            var clock = TransportRequest(url: try RequestURL(other.url + "/"))
-            clock.timeouts.total = .milliseconds(300)
-            let delegate = CurlTransport().start(upload)
-            try await CurlTransport().run(clock).check(.failure(.timedOut))
-            body.open()
-            try await delegate.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
         }
 
         @Test("A transport without references ends and closes its connections")

@@ -49,16 +49,25 @@
         func clocks() async throws {
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
-            server.on("PUT", "/dies", MockResponse([.wait(.seconds(1)), .close]), .stall)
-            let transport = CurlTransport()
+            let (first, second) = (Gate(), Gate())
+            defer { second.open() }
+            server.on(
+                "PUT", "/dies", MockResponse([.pause { try await first.pass() }, .close]),
+                MockResponse([.pause { try await second.pass() }]))
+            let clock = EngineClock()
+            let transport = CurlTransport(clock: clock)
             try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
             var request = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/dies"))
             request.body = .data(Data(count: Self.size))
-            // After 3.6 s the first sending's first-byte timeout would pass, after 4 s the total, after 4.6 s the
-            // second's.
-            request.timeouts.firstByte = .milliseconds(3_600)
-            request.timeouts.total = .seconds(4)
-            let trace = try await transport.run(request)
+            request.timeouts = .only { ($0.firstByte, $0.total) = (.days(3), .days(4)) }
+            let delegate = transport.start(request)
+            try await first.reached()
+            clock.advance(by: .days(2))
+            first.open()
+            try await second.reached()
+            // After a day the first sending's first-byte timeout would pass, after two days the total, and after three
+            // days the second sending's first-byte timeout.
+            let trace = try await clock.pass(.days(2), of: delegate) { try await transport.settle() }
             trace.check(.failure(.timedOut))
             #expect(trace.error?.timeoutName == "total")
             #expect(trace.error?.phase == .waiting)
@@ -69,16 +78,23 @@
         func times() async throws {
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
-            server.on("PUT", "/dies", MockResponse([.wait(.seconds(1)), .close]), .text("ok"))
-            let transport = CurlTransport()
+            let (gate, clock) = (Gate(), EngineClock())
+            server.on("PUT", "/dies", MockResponse([.pause { try await gate.pass() }, .close]), .text("ok"))
+            let transport = CurlTransport(clock: clock)
             try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
             let body = TransportBody.data(Data(count: Self.size))
-            let trace = try await transport.run(
-                TransportRequest(method: "PUT", url: try RequestURL(server.url + "/dies"), body: body))
+            var request = TransportRequest(method: "PUT", url: try RequestURL(server.url + "/dies"), body: body)
+            request.timeouts = .only { _ in }
+            let delegate = transport.start(request)
+            try await gate.reached()
+            clock.advance(by: .days(1))
+            gate.open()
+            let trace = try await delegate.wait { $0.isCompleted && $0.depth == 0 }
             trace.check(.response("ok"))
             let metrics = try #require(trace.metrics.first)
             let (sent, total) = (try #require(metrics.requestSent), try #require(metrics.total))
-            #expect(total - sent > .milliseconds(500))
+            #expect(total > .days(1))
+            #expect(sent < .days(0.5))
         }
 
         @Test(

@@ -19,11 +19,11 @@
 
             init(
                 _ server: FakeSocket.Server = FakeSocket.Server(), allowance: UInt64 = .max,
-                timeouts: TransportTimeouts = TransportTimeouts(), delegate: RecordingDelegate = RecordingDelegate(),
-                _ change: (inout TransportRequest) -> Void = { _ in }
+                timeouts: TransportTimeouts = .long, clock: EngineClock? = nil,
+                delegate: RecordingDelegate = RecordingDelegate(), _ change: (inout TransportRequest) -> Void = { _ in }
             ) throws {
                 network = FakeNetwork(server)
-                transport = network.makeTransport()
+                transport = network.makeTransport(clock: clock)
                 let stream = TestStream()
                 self.stream = stream
                 self.delegate = delegate
@@ -230,23 +230,27 @@
 
         @Test("T26: the timeouts apply until the head, and not after it; invalidate() ends an open connection (T22)")
         func timeouts() async throws {
-            var timeouts = TransportTimeouts()
-            timeouts.firstByte = .milliseconds(20)
+            let clock = EngineClock()
             let silent = FakeSocket.Server(start: { _ in })
-            let waiting = try Hop(silent, timeouts: timeouts)
+            let waiting = try Hop(silent, timeouts: .only { $0.firstByte = .days(1) }, clock: clock)
             waiting.task.resume()
-            #expect(try await waiting.finished().failure == .timedOut)
-            #expect(try await waiting.network.socket().log.wait { $0.cancels == 1 }.cancels == 1)
+            let socket = try await waiting.network.socket()
+            #expect(try await clock.pass(.days(1), of: waiting.delegate) {}.failure == .timedOut)
+            try await socket.log.wait { $0.cancels == 1 }
 
-            (timeouts.firstByte, timeouts.total, timeouts.idle) = (.seconds(2), .seconds(2), .seconds(2))
-            let open = try Hop(timeouts: timeouts)
+            let all = TransportTimeouts.only { ($0.firstByte, $0.total, $0.idle) = (.days(2), .days(2), .days(2)) }
+            let open = try Hop(silent, timeouts: all, clock: clock)
             open.task.resume()
+            let server = try await open.network.socket()
+            let hop = try #require(open.task as? URLSessionHop)
+            #expect(hop.box.withLock { $0.deadline } != nil)
+            server.open()
             try await open.delegate.wait { !$0.heads.isEmpty }
+            #expect(hop.box.withLock { $0.deadline } == nil)
             // Another hop with a longer timeout, which passes, shows that the time has passed.
-            (timeouts.firstByte, timeouts.total, timeouts.idle) = (.milliseconds(2_500), nil, nil)
-            let later = try Hop(silent, timeouts: timeouts)
+            let later = try Hop(silent, timeouts: .only { $0.firstByte = .days(3) }, clock: clock)
             later.task.resume()
-            #expect(try await later.finished().failure == .timedOut)
+            #expect(try await clock.pass(.days(3), of: later.delegate) {}.failure == .timedOut)
             #expect(!open.delegate.recorded.isCompleted)
             open.transport.invalidate()
             #expect(try await open.finished().failure == .invalidated)

@@ -106,15 +106,15 @@
 
         @Test("The limit for the first byte starts with the end of the request's body, though the idle limit is longer")
         func firstByteAfterBody() async throws {
-            let server = try MockServer()
+            let (server, clock, delegate) = (try MockServer(), EngineClock(), RecordingDelegate())
             server.on(nil, "/", .stall)
-            let trace = try await outcome(URLSessionTransport(), server.url + "/") {
-                $0.method = "POST"
-                $0.body = .data(Data(count: 10))
-                $0.timeouts.firstByte = .milliseconds(50)
-                $0.timeouts.idle = nil
-                $0.timeouts.connect = nil
-            }
+            var request = TransportRequest(
+                method: "POST", url: try RequestURL(server.url + "/"), body: .data(Data(count: 10)))
+            request.timeouts = .only { $0.firstByte = .days(1) }
+            let transport = URLSessionTransport(clock: clock)
+            transport.task(for: request, id: TransportTaskID(1), delegate: delegate).resume()
+            try await delegate.wait { $0.sent == [10] }
+            let trace = try await clock.pass(.days(1), of: delegate) {}
             #expect(trace.failure == .timedOut)
             #expect(trace.error?.timeoutName == "first byte")
         }
@@ -198,7 +198,8 @@
                 (UInt64(99), TransportError.Code.truncated), (100, nil), (101, nil), (nil, nil),
             ] as [(UInt64?, TransportError.Code?)])
         func length(count: UInt64?, code: TransportError.Code?) throws {
-            var state = HopState(TransportRequest(url: try RequestURL("http://a.test/")), RecordingDelegate())
+            let request = TransportRequest(url: try RequestURL("http://a.test/"))
+            var state = HopState(request, RecordingDelegate(), timers: .shared)
             let starts = state.resume()
             let fields = [("Content-Encoding", "gzip"), ("Content-Length", "100")]
             let head = ResponseHead(

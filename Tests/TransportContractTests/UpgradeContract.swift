@@ -19,7 +19,7 @@
             init(
                 _ peer: WirePeer, url: String? = nil, _ stream: any TransportBodyStream = TestStream(),
                 allowance: UInt64 = .max, transport: CurlTransport = CurlTransport(),
-                delegate: RecordingDelegate = RecordingDelegate(), timeouts: TransportTimeouts = TransportTimeouts()
+                delegate: RecordingDelegate = RecordingDelegate(), timeouts: TransportTimeouts = .long
             ) throws {
                 self.transport = transport
                 var request = TransportRequest(
@@ -350,23 +350,30 @@
                 try wire.head()
                 wire.stall()
             }
-            var timeouts = TransportTimeouts()
-            timeouts.firstByte = .milliseconds(50)
-            #expect(try await Upgrade(silent, timeouts: timeouts).run().failure == .timedOut)
+            let clock = EngineClock()
+            let transport = CurlTransport(clock: clock)
+            let waiting = try Upgrade(silent, transport: transport, timeouts: .only { $0.firstByte = .days(1) })
+            waiting.task.resume()
+            try await silent.wait(forHeads: 1)
+            let trace = try await clock.pass(.days(1), of: waiting.delegate) { try await transport.settle() }
+            #expect(trace.failure == .timedOut)
+            #expect(trace.error?.timeoutName == "first byte")
 
-            (timeouts.firstByte, timeouts.total, timeouts.idle) = (.seconds(2), .seconds(2), .seconds(2))
+            // A hop with a longer timeout shows that the time has passed, and no other request may take the place of the
+            // upgraded one in the loop until then.
+            let later = try Upgrade(silent, transport: transport, timeouts: .only { $0.firstByte = .days(3) })
+            later.task.resume()
+            try await silent.wait(forHeads: 2)
             let open = try WirePeer { wire in
                 try wire.head()
                 try wire.send(Self.switching)
                 wire.stall()
             }
-            let upgrade = try Upgrade(open, timeouts: timeouts)
+            let all = TransportTimeouts.only { ($0.firstByte, $0.total, $0.idle) = (.days(2), .days(2), .days(2)) }
+            let upgrade = try Upgrade(open, transport: transport, timeouts: all)
             upgrade.task.resume()
             try await upgrade.delegate.wait { !$0.heads.isEmpty }
-            // Another hop with a longer timeout, which passes, shows that the time has passed.
-            timeouts.firstByte = .milliseconds(2_500)
-            (timeouts.total, timeouts.idle) = (nil, nil)
-            #expect(try await Upgrade(silent, timeouts: timeouts).run().failure == .timedOut)
+            #expect(try await clock.pass(.days(3), of: later.delegate) {}.failure == .timedOut)
             #expect(!upgrade.delegate.recorded.isCompleted)
             upgrade.transport.invalidate()
             #expect(try await upgrade.finished().failure == .invalidated)

@@ -2,8 +2,9 @@ import CTestWidth
 import Larkspur
 import LarkspurInsight
 import LarkspurTesting
-import LarkspurURLSession
 import Testing
+
+@testable import LarkspurURLSession
 
 /// A transport under test: its name, its abilities, and a way to make it together with its peer.
 ///
@@ -13,7 +14,7 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     enum Ability: Sendable {
         /// The transport pulls streamed bodies itself, also streams that return pending.
         case pullsBodies
-        /// The transport enforces timeouts with a running clock.
+        /// The transport enforces timeouts, and a test can move its clock.
         case keepsTime
     }
 
@@ -23,7 +24,8 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
     let buffer: Int
     /// The sentences that the transport keeps although not every engine can.
     let capabilities: TransportCapabilities
-    let makePeer: @Sendable () async throws -> any ContractPeer
+    /// Makes a peer whose transport measures its timeouts with the clock; nil stands for the system's clock.
+    let makePeer: @Sendable (EngineClock?) async throws -> any ContractPeer
 
     var testDescription: String { name }
 
@@ -33,63 +35,64 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
 
     private static let stub = ContractSubject(
         name: "stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
-    ) { StubPeer() }
+    ) { _ in StubPeer() }
 
     /// A transport with a cache around the stub. Each page of the peer has a URL of its own, so the cache stores
     /// responses but serves none.
     private static let cached = ContractSubject(
         name: "cache over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
-    ) { CachedPeer(StubPeer()) }
+    ) { _ in CachedPeer(StubPeer()) }
 
     private static let cachedOnDisk = ContractSubject(
         name: "cache on disk over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
-    ) { CachedPeer(onDisk: StubPeer()) }
+    ) { _ in CachedPeer(onDisk: StubPeer()) }
 
     private static let limited = ContractSubject(
         name: "admissions over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
-    ) { WrappedPeer(StubPeer()) { AdmittingTransport($0, [LateAdmission(), Limiter(RequestLimits(total: 100))]) } }
+    ) { _ in WrappedPeer(StubPeer()) { AdmittingTransport($0, [LateAdmission(), Limiter(RequestLimits(total: 100))]) } }
 
     /// Each page of the peer has a URL of its own, so no request joins another.
     private static let coalescing = ContractSubject(
         name: "coalescing over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
-    ) { WrappedPeer(StubPeer()) { DataHops(CoalescingTransport($0, .identicalReads)) } }
+    ) { _ in WrappedPeer(StubPeer()) { DataHops(CoalescingTransport($0, .identicalReads)) } }
 
     /// The delay is so long that no request is sent twice.
     private static let hedging = ContractSubject(
         name: "hedging over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
-    ) { WrappedPeer(StubPeer()) { HedgingTransport($0, after: .duration(.seconds(3_600)), atMost: 1) } }
+    ) { _ in WrappedPeer(StubPeer()) { HedgingTransport($0, after: .duration(.seconds(3_600)), atMost: 1) } }
 
     /// The cassette has no entries, so it passes all requests on.
     private static let recording = ContractSubject(
         name: "cassette over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
-    ) { WrappedPeer(StubPeer()) { Cassette(HARArchive(), unknown: .record(from: $0)) } }
+    ) { _ in WrappedPeer(StubPeer()) { Cassette(HARArchive(), unknown: .record(from: $0)) } }
 
     private static let decorators = [cached, cachedOnDisk, limited, coalescing, hedging, recording]
 
     private static let urlSession = ContractSubject(
         name: "URLSession", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
         capabilities: URLSessionTransport().capabilities
-    ) { try ServerPeer(URLSessionTransport()) }
+    ) { try ServerPeer(URLSessionTransport(clock: $0)) }
 
     #if os(Linux)
+        private static let twoLoops = CurlTransport.Configuration { $0.loops = 2 }
         private static let engines = [
             ContractSubject(
                 name: "libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
                 capabilities: CurlTransport().capabilities
-            ) { try ServerPeer(CurlTransport()) },
+            ) { try ServerPeer(CurlTransport(clock: $0)) },
             ContractSubject(
                 name: "libcurl with two loops", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
                 capabilities: CurlTransport().capabilities
-            ) { try ServerPeer(CurlTransport(configuration: .init { $0.loops = 2 })) },
+            ) { try ServerPeer(CurlTransport(configuration: twoLoops, clock: $0)) },
             ContractSubject(
                 name: "cache over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
                 capabilities: CurlTransport().capabilities
-            ) { CachedPeer(try ServerPeer(CurlTransport())) },
+            ) { CachedPeer(try ServerPeer(CurlTransport(clock: $0))) },
             ContractSubject(
                 name: "hedging over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
                 capabilities: CurlTransport().capabilities
             ) {
-                WrappedPeer(try ServerPeer(CurlTransport())) {
+                WrappedPeer(try ServerPeer(CurlTransport(clock: $0))) {
                     HedgingTransport($0, after: .duration(.seconds(3_600)), atMost: 1)
                 }
             },
@@ -97,13 +100,15 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
                 name: "cassette over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
                 capabilities: CurlTransport().capabilities
             ) {
-                WrappedPeer(try ServerPeer(CurlTransport())) { Cassette(HARArchive(), unknown: .record(from: $0)) }
+                WrappedPeer(try ServerPeer(CurlTransport(clock: $0))) {
+                    Cassette(HARArchive(), unknown: .record(from: $0))
+                }
             },
             ContractSubject(
                 name: "limits over libcurl", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
                 capabilities: CurlTransport().capabilities
             ) {
-                WrappedPeer(try ServerPeer(CurlTransport())) {
+                WrappedPeer(try ServerPeer(CurlTransport(clock: $0))) {
                     AdmittingTransport($0, [Limiter(RequestLimits(total: 100))])
                 }
             },

@@ -220,8 +220,9 @@ final class FakeNetwork: Sendable {
     /// Ends all sockets, as the platform does some time after a close. An open socket holds its hop.
     deinit { for socket in sockets.value { socket.complete(nil) } }
 
-    func makeTransport() -> URLSessionTransport {
-        URLSessionTransport { [sockets, servers] request, limit, hop in
+    /// - Parameter clock: The clock that measures the transport's timeouts; nil stands for the system's clock.
+    func makeTransport(clock: EngineClock? = nil) -> URLSessionTransport {
+        URLSessionTransport(clock: clock) { [sockets, servers] request, limit, hop in
             let server = servers[min(sockets.value.count, servers.count - 1)]
             let socket = FakeSocket(request, limit, hop, server)
             sockets.change { $0.append(socket) }

@@ -6,9 +6,10 @@ struct Stage: Sendable {
     let peer: any ContractPeer
     private let numbers = Protected<UInt64>(0)
 
-    init(_ subject: ContractSubject) async throws {
+    /// - Parameter clock: The clock that measures the transport's timeouts; nil stands for the system's clock.
+    init(_ subject: ContractSubject, clock: EngineClock? = nil) async throws {
         self.subject = subject
-        peer = try await subject.makePeer()
+        peer = try await subject.makePeer(clock)
     }
 
     /// Returns a body of this many buffers, a few bytes shorter so that the last buffer is not full.
@@ -17,7 +18,7 @@ struct Stage: Sendable {
     /// Makes a task; the test starts it.
     func exchange(
         _ script: [PeerStep], method: String = "GET", fields: [HeaderField] = [], body: TransportBody = .none,
-        allowance: UInt64 = .max, timeouts: TransportTimeouts = TransportTimeouts(), id: TransportTaskID? = nil,
+        allowance: UInt64 = .max, timeouts: TransportTimeouts = .long, id: TransportTaskID? = nil,
         delegate: RecordingDelegate = RecordingDelegate()
     ) throws -> Exchange {
         let url = try peer.url(playing: script)

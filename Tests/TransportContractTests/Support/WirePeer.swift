@@ -15,6 +15,9 @@
         /// The request heads that were read, in order.
         var heads: [String] { read.value }
 
+        /// Waits until this many request heads were read.
+        func wait(forHeads count: Int) async throws { try await read.wait { $0.count >= count } }
+
         private let listener: Int32
         private let read = Observed<[String]>([])
 
