@@ -124,16 +124,22 @@ extension Fault {
             .within(\.idle),
         Fault("a stall before the last chunk", raw: chunked + "2\r\nok\r\n", then: .stall, outcome: .failure(.timedOut))
             .within(\.idle),
-        Fault("a head that drips past its time", .text("text").dripping(every: .milliseconds(20)), .failure(.timedOut))
-            .within(\.firstByte),
         Fault(
-            "a body that drips past its time", .bytes(count: 100_000).dripping(bytes: 100, every: .milliseconds(1)),
+            "a head that drips past its time",
+            MockResponse([.raw(Data("HTTP/1.1 200 OK\r\nX-A: ".utf8)), .endless("a")])
+                .dripping(every: .milliseconds(10)),
+            .failure(.timedOut)
+        ).within(\.firstByte),
+        Fault(
+            "a body that drips past its time",
+            MockResponse([.raw(Data(head("Content-Length: 9000000000").utf8)), .endless("text")])
+                .dripping(bytes: 100, every: .milliseconds(1)),
             .failure(.timedOut)
         ).within(\.total),
         Fault(
             "a response that drips in time", .text("text").dripping(bytes: 3, every: .milliseconds(1)),
             .response("text")
-        ).within(\.idle, .seconds(10)),
+        ).within(\.idle),
     ]
 
     /// A body that exceeds all buffers between client and server.

@@ -20,9 +20,14 @@ struct Fault: Sendable, CustomTestStringConvertible {
     var body = TransportBody.none
     /// How much of the request's body the peer reads.
     var reading = MockBodyReading.kept
-    var timeouts = TransportTimeouts()
+    var timeouts = TransportTimeouts.long
 
     var testDescription: String { name }
+
+    /// Whether the peer never ends the hop, so that a time limit has to end it.
+    var lastsForever: Bool {
+        if case .failure([.timedOut]) = outcome { true } else { false }
+    }
 
     init(_ name: String, _ response: MockResponse, _ outcome: Outcome) {
         self.name = name
@@ -47,12 +52,10 @@ struct Fault: Sendable, CustomTestStringConvertible {
         return fault
     }
 
-    /// Returns this fault with a time limit, by default a short one.
-    func within(
-        _ limit: WritableKeyPath<TransportTimeouts, Duration?> & Sendable, _ duration: Duration = .milliseconds(250)
-    ) -> Fault {
+    /// Returns this fault with a day as its only time limit.
+    func within(_ limit: WritableKeyPath<TransportTimeouts, Duration?> & Sendable) -> Fault {
         var fault = self
-        fault.timeouts[keyPath: limit] = duration
+        fault.timeouts = .only { $0[keyPath: limit] = .days(1) }
         return fault
     }
 }
