@@ -148,7 +148,7 @@
             var request = TransportRequest(
                 method: "POST", url: try RequestURL(peer.url + "/"), body: .stream(source), initialAllowance: allowance)
             request.version = version
-            request.timeouts.total = .seconds(20)
+            request.timeouts = .long
             let delegate = RecordingDelegate()
             let task = CurlTransport().task(for: request, id: TransportTaskID(1), delegate: delegate)
             task.resume()

@@ -37,7 +37,7 @@
 
         private func request(_ method: String, _ body: TransportBody) throws -> TransportRequest {
             var request = TransportRequest(method: method, url: try RequestURL("http://shop.example/"), body: body)
-            request.timeouts.total = .seconds(60)
+            request.timeouts = .long
             return request
         }
 

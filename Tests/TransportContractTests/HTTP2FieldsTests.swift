@@ -105,7 +105,7 @@
             }
             var request = TransportRequest(url: try RequestURL(peer.url + "/"))
             request.version = .http2
-            request.timeouts.total = .seconds(20)
+            request.timeouts = .long
             return try await CurlTransport().run(request)
         }
 

@@ -131,10 +131,17 @@
         @Test("A close that the server does not answer is not clean, and the connection ends after closeTimeout")
         func unansweredClose() async throws {
             let network = FakeNetwork(FakeSocket.Server(answersClose: false))
-            let socket = await session(network).webSocket(
+            let clock = ManualClock()
+            let configuration = SessionConfiguration { ($0.headers, $0.clock) = ([:], clock) }
+            let session = Session(configuration: configuration, transport: network.makeTransport())
+            let socket = await session.webSocket(
                 "ws://chat.example/", options: .init { $0.closeTimeout = .seconds(2) })
             _ = try await socket.opened
-            try await socket.close(.goingAway)
+            async let closing: Void = socket.close(.goingAway)
+            try await network.socket().log.wait { !$0.closes.isEmpty }
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(2))
+            try await closing
             #expect(await socket.closed == .init(code: .goingAway, isClean: false, byPeer: false))
             let log = try await network.socket().log.wait { $0.cancels > 0 }
             #expect(log.closes == [.close(code: 1001, reason: "")])

@@ -14,7 +14,7 @@
             let path: String
             let outcome: Fault.Outcome
             var limit: WritableKeyPath<TransportTimeouts, Duration?> & Sendable = \.total
-            var milliseconds = 20_000
+            var milliseconds = 600_000
             /// Whether an earlier request used the connection.
             var isKept = false
 

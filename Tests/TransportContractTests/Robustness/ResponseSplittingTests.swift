@@ -72,7 +72,7 @@
         @Test("The next request gets its own response", arguments: rows)
         func split(row: Row) async throws {
             let server = try Self.server(row.raw)
-            let session = Session(configuration: SessionConfiguration { $0.options.timeouts.idle = .seconds(20) })
+            let session = Session(configuration: SessionConfiguration { $0.options.timeouts.idle = .days(1) })
             for _ in 0..<3 {
                 let response = await session.request(server.url + "/split").serializingData().response
                 #expect((response.exchange.error == nil) == (row.body != nil), "\(response)")
