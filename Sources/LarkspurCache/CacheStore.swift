@@ -2,7 +2,7 @@
 package struct CacheKey: Hashable, Sendable {
     /// The URL without its fragment.
     package let url: String
-    /// Everything by which responses are kept apart: the credentials of the request, the transport's client identity
+    /// Everything by which responses are kept apart: the credentials of the request, the transport's partition
     /// and the party that judges the server's certificates. A response is never served to another party.
     package let partition: String
 
@@ -11,17 +11,17 @@ package struct CacheKey: Hashable, Sendable {
         self.partition = partition
     }
 
-    init(_ request: TransportRequest, _ instructions: CacheInstructions, identity: String) {
+    init(_ request: TransportRequest, _ instructions: CacheInstructions, _ transport: TransportPartition) {
         url = Self.url(of: request.url)
         var parts: [String] = []
         for field in request.fields where Credentials.contain(field) {
             parts += [field.name.lowercased(), field.value]
         }
-        if parts.isEmpty, identity.isEmpty, instructions.trust.isEmpty {
+        if parts.isEmpty, transport.key.isEmpty, instructions.trust.isEmpty {
             partition = ""
         } else {
             // The lengths keep apart what the texts alone could mix up.
-            partition = (parts + [identity, instructions.trust]).map { "\($0.utf8.count):\($0)" }.joined()
+            partition = (parts + [transport.key, instructions.trust]).map { "\($0.utf8.count):\($0)" }.joined()
         }
     }
 

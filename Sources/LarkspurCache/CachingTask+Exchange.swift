@@ -133,7 +133,8 @@ extension CachingTask {
     func mayFollow(_ exchange: SharedExchange) -> Bool {
         let (other, policy) = (exchange.owner.request, instructions.policy)
         guard policy != .reload, policy != .revalidate, !instructions.isRepeated, !wishes.noCache,
-            request.asksForTrust == other.asksForTrust, request.version == other.version
+            request.asksForTrust == other.asksForTrust, request.trustGeneration == other.trustGeneration,
+            request.version == other.version
         else { return false }
         var (own, others) = (request.timeouts, other.timeouts)
         // The rest of a limit for the whole request differs from one request to the next.

@@ -32,7 +32,7 @@ final class CachingTask: TransportTask {
         self.instructions = instructions
         self.transport = transport
         self.isInBackground = isInBackground
-        key = CacheKey(request, instructions, identity: transport.identity)
+        key = CacheKey(request, instructions, transport.partition)
         wishes = CacheWishes.control(of: request.fields)
         usesCache = CacheWishes.usesCache(request, instructions, wishes)
         box = Protected(CachingState(delegate: delegate, allowed: request.initialAllowance))

@@ -1,11 +1,10 @@
 /// A transport that answers requests from a cache, and sends the others with another transport.
 ///
 /// It stands below redirects, cookies and credentials, so each hop is cached by itself.
-package final class CachingTransport: Transport {
+package final class CachingTransport: TransportWrapper {
     package let base: any Transport
     package let cache: HTTPCache
-    /// The settings of the base that keep its responses apart from those of other transports.
-    let identity: String
+    package let partition: TransportPartition
 
     // Mutable state, guarded by the lock of `Protected`
     private let box = Protected(State())
@@ -22,10 +21,8 @@ package final class CachingTransport: Transport {
     package init(_ base: any Transport, cache: HTTPCache) {
         self.base = base
         self.cache = cache
-        identity = (base as? any PartitionedTransport)?.partition ?? ""
+        partition = base.partition
     }
-
-    package var capabilities: TransportCapabilities { base.capabilities }
 
     package func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate

@@ -17,7 +17,9 @@ internal import CLarkspur
 public final class CurlTransport: Transport {
     let shared: CurlShared
     let loops: [CurlLoop]
-    package let partition: String
+    /// ``TransportPartition/common``, or a unique one if a setting decides which server answers, how its certificates
+    /// are judged, or which client it sees.
+    public let partition: TransportPartition
 
     /// Creates a transport with connections of its own. Before the first request, the transport has no thread and no
     /// open descriptor.
@@ -31,7 +33,7 @@ public final class CurlTransport: Transport {
         let shared = CurlShared(configuration, clock: clock)
         self.shared = shared
         loops = (0..<shared.loopCount).map { CurlLoop(index: $0, shared) }
-        partition = configuration.decidesResponses ? UUID().uuidString : ""
+        partition = configuration.decidesResponses ? .unique() : .common
         // A sleeping loop looks at the clock again, because a deadline may have passed.
         clock?.onAdvance { [weak self] in
             for loop in self?.loops ?? [] { clarkspur_poller_wake(loop.poller) }
@@ -197,5 +199,3 @@ public final class CurlTransport: Transport {
         }
     }
 }
-
-extension CurlTransport: PartitionedTransport {}

@@ -24,6 +24,10 @@ public final class StubTransport: Transport {
     /// The whole contract.
     public var capabilities: TransportCapabilities { .all }
 
+    /// The partition of transports with default settings, so that a stub in a test finds the responses that a cache has
+    /// stored for another one.
+    public var partition: TransportPartition { .common }
+
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {

@@ -73,27 +73,6 @@ extension CacheOutcome: CustomStringConvertible {
     }
 }
 
-/// A transport whose settings decide which server answers, or what it sees of the client.
-package protocol PartitionedTransport: Transport {
-    /// A name of these settings; empty if they are the defaults. Transports with different names share no stored
-    /// responses.
-    var partition: String { get }
-}
-
-/// A transport around another one. It passes on what only the transport that sends the requests knows.
-package protocol TransportDecorator: PartitionedTransport, TrustKeepingTransport {
-    /// The transport that sends the requests.
-    var base: any Transport { get }
-}
-
-extension TransportDecorator {
-    package var partition: String { (base as? any PartitionedTransport)?.partition ?? "" }
-
-    package func forgetTrust(of isMeant: @Sendable (_ host: String) -> Bool) {
-        (base as? any TrustKeepingTransport)?.forgetTrust(of: isMeant)
-    }
-}
-
 /// The instructions for a cache below the framework that are not part of the request itself.
 package struct CacheInstructions: Sendable {
     package var policy = CachePolicy.protocol

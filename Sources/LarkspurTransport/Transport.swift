@@ -88,7 +88,8 @@
 ///   code of the refusal. The answer `.platformDefault` uses the platform's own verdict. A request without
 ///   `asksForTrust` is sent if the platform's verdict is positive. A transport without `.asksOnReuse` asks only about
 ///   new connections. Its request may then reuse only a connection that the same delegate has judged for the same host
-///   and port. A transport without `.asksForTrust` ends such a request with `.unavailable` and sends nothing.
+///   and port, for a request with the same `trustGeneration`. A transport without `.asksForTrust` ends such a request
+///   with `.unavailable` and sends nothing.
 ///
 /// **Upgrades**
 /// - T26 A request with `upgrades` asks the peer to switch to another protocol. It is sent over HTTP/1.1 on a
@@ -103,6 +104,14 @@
 ///   such a request with `.unavailable` and sends nothing. A transport with `.webSockets` instead of `.upgrades` does
 ///   so for other protocols than WebSocket. For WebSockets it keeps this rule, but the connection carries the messages
 ///   in frames of the platform's own, and a response without the status 101 has no body.
+///
+/// **Identity**
+/// - T31 `partition` never changes. Two transports have equal partitions only if they send equal requests to the same
+///   peers, judge these peers in the same way, and appear to them as the same client. Caches rely on this: a response
+///   that one of the two has received is served over the other.
+/// - T32 A transport that wraps another transport sends copies of the requests that it gets, so that the members that
+///   it does not know are kept. It has at most the capabilities of that transport, and its partition or a part of it.
+///   It passes `invalidate()` on. ``TransportWrapper`` has these members.
 ///
 /// **Lifetime**
 /// - T21 A task keeps its delegate alive until it has delivered `.completed`, and then releases the delegate.
@@ -129,6 +138,14 @@ public protocol Transport: AnyObject, Sendable {
     ///
     /// The value never changes. A transport that wraps another transport returns the capabilities of that transport.
     var capabilities: TransportCapabilities { get }
+
+    /// The settings that decide which response a request gets (T31); by default a partition of this object alone.
+    ///
+    /// With the default, a cache serves responses only over the object that received them, and a cache on disk does not
+    /// find them after a restart. To share them, state a partition: ``TransportPartition/common`` for a transport with
+    /// default settings, ``TransportPartition/named(_:)`` for other settings, and the partition of the other transport
+    /// for a wrapper.
+    var partition: TransportPartition { get }
 }
 
 extension Transport {

@@ -43,9 +43,3 @@ public struct TransportCapabilities: OptionSet, Sendable {
         .overlapsBodies,
     ]
 }
-
-/// A transport that uses a connection again without asking about the trust of its server again.
-package protocol TrustKeepingTransport: Transport {
-    /// Leaves the connections that were judged for these hosts. Requests that run keep them.
-    func forgetTrust(of isMeant: @Sendable (_ host: String) -> Bool)
-}

@@ -17,6 +17,9 @@ public struct TransportRequest: Sendable {
     /// Whether the transport asks the delegate, with `.serverTrust`, to decide about a TLS peer. If false, only the
     /// platform decides.
     public var asksForTrust = false
+    /// The generation of the delegate's verdicts about the host. It grows when they are forgotten, so that a transport
+    /// that asks only about new connections opens one (T25 in `Transport`).
+    public var trustGeneration: UInt64 = 0
     /// Whether the request asks the peer to switch to another protocol (T26 in `Transport`). The request's fields name
     /// the protocol. The body is sent after the peer has switched.
     public var upgrades = false

@@ -9,8 +9,8 @@ struct PlatformSessions {
         /// Requests without trust evaluation. On Apple's platforms each delegate has its own session, because the
         /// delegate also chooses the client identity of a connection.
         case plain(any TransportDelegate)
-        /// Requests whose peer the delegate judges.
-        case judged(any TransportDelegate, host: String, port: Int)
+        /// Requests whose peer the delegate judges. A new generation means that it has forgotten its verdicts.
+        case judged(any TransportDelegate, host: String, port: Int, generation: UInt64)
     }
 
     /// The maximum number of sessions that are kept. Sessions beyond it end when their requests have ended.
@@ -18,8 +18,14 @@ struct PlatformSessions {
 
     private struct Key: Hashable {
         let delegate: ObjectIdentifier?
-        let host: String
-        let port: Int
+        var host = ""
+        var port = 0
+        var generation: UInt64 = 0
+
+        /// Whether requests with the other key no longer use this one's connections.
+        func isOlder(than other: Key) -> Bool {
+            (delegate, host, port) == (other.delegate, other.host, other.port) && generation < other.generation
+        }
     }
 
     private final class Entry {
@@ -49,15 +55,16 @@ struct PlatformSessions {
         switch use {
         case .plain(let delegate):
             #if canImport(Darwin)
-                (key, owner) = (Key(delegate: ObjectIdentifier(delegate), host: "", port: 0), delegate)
+                (key, owner) = (Key(delegate: ObjectIdentifier(delegate)), delegate)
             #else
                 _ = delegate
-                (key, owner) = (Key(delegate: nil, host: "", port: 0), nil)
+                (key, owner) = (Key(delegate: nil), nil)
             #endif
-        case .judged(let delegate, let host, let port):
-            (key, owner) = (Key(delegate: ObjectIdentifier(delegate), host: host, port: port), delegate)
+        case .judged(let delegate, let host, let port, let generation):
+            key = Key(delegate: ObjectIdentifier(delegate), host: host, port: port, generation: generation)
+            owner = delegate
         }
-        var superseded = removeStale()
+        var superseded = remove { $0.isOlder(than: key) || $1.isStale }
         if order.last != key {
             order.removeAll { $0 == key }
             order.append(key)
@@ -71,25 +78,17 @@ struct PlatformSessions {
         return (session, superseded)
     }
 
-    /// Removes the sessions whose connections were judged for these hosts. Returns them.
-    mutating func removeJudged(for isMeant: (_ host: String) -> Bool) -> [PlatformSession] {
-        let removed = entries.filter { !$0.key.host.isEmpty && isMeant($0.key.host) }
-        for key in removed.keys { entries[key] = nil }
-        order.removeAll { removed[$0] != nil }
-        return removed.values.map(\.session)
-    }
-
     mutating func removeAll() -> [PlatformSession] {
         defer { (entries, order) = ([:], []) }
         return entries.values.map(\.session)
     }
 
-    private mutating func removeStale() -> [PlatformSession] {
-        let stale = entries.filter { $0.value.isStale }
-        guard !stale.isEmpty else { return [] }
-        for key in stale.keys { entries[key] = nil }
-        order.removeAll { stale[$0] != nil }
-        return stale.values.map(\.session)
+    private mutating func remove(where isRemoved: (Key, Entry) -> Bool) -> [PlatformSession] {
+        let removed = entries.filter(isRemoved)
+        guard !removed.isEmpty else { return [] }
+        for key in removed.keys { entries[key] = nil }
+        order.removeAll { removed[$0] != nil }
+        return removed.values.map(\.session)
     }
 }
 

@@ -108,7 +108,8 @@ final class URLSessionHop: TransportTask {
 
     private func use(_ delegate: any TransportDelegate) -> PlatformSessions.Use {
         guard request.asksForTrust, request.url.isHTTPS, let host = request.url.host else { return .plain(delegate) }
-        return .judged(delegate, host: String(host), port: request.url.effectivePort ?? 443)
+        return .judged(
+            delegate, host: String(host), port: request.url.effectivePort ?? 443, generation: request.trustGeneration)
     }
 
     /// Returns the reason why the file cannot be sent (T24).

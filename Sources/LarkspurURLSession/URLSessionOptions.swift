@@ -46,8 +46,8 @@ struct SessionTemplate: Sendable {
     private let options: URLSessionTransport.Options
     private let ownsTimeouts: Bool
     let identity: PlatformIdentity?
-    /// The name under which a cache keeps the responses; empty for the default settings.
-    let partition: String
+    /// A configuration may hold fields, proxies and protocol classes, which cannot be compared.
+    let partition: TransportPartition
 
     /// - Parameter ownsTimeouts: Whether only the timeouts of requests apply, and not those of the configuration.
     init(configuration: URLSessionConfiguration, options: URLSessionTransport.Options, ownsTimeouts: Bool) {
@@ -56,7 +56,7 @@ struct SessionTemplate: Sendable {
         self.options = options
         self.ownsTimeouts = ownsTimeouts
         identity = options.identity.map(PlatformIdentity.init)
-        partition = ownsTimeouts && identity == nil ? "" : UUID().uuidString
+        partition = ownsTimeouts && identity == nil ? .common : .unique()
         let own = self.configuration
         own.httpCookieStorage = nil
         own.httpShouldSetCookies = false

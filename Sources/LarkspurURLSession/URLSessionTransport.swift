@@ -70,6 +70,9 @@ public final class URLSessionTransport: Transport {
         #endif
     }
 
+    /// ``TransportPartition/common``, or a unique one if the transport has a configuration or an identity.
+    public var partition: TransportPartition { template.partition }
+
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {
@@ -137,17 +140,5 @@ public final class URLSessionTransport: Transport {
 
     func didEnd(_ hop: URLSessionHop) {
         _ = box.withLock { $0.running.removeValue(forKey: ObjectIdentifier(hop)) }
-    }
-}
-
-extension URLSessionTransport: PartitionedTransport {
-    /// A configuration may hold fields, proxies and protocol classes, which the cache above cannot compare.
-    package var partition: String { template.partition }
-}
-
-extension URLSessionTransport: TrustKeepingTransport {
-    package func forgetTrust(of isMeant: @Sendable (_ host: String) -> Bool) {
-        let sessions = box.withLock { $0.sessions.removeJudged(for: isMeant) }
-        withExtendedLifetime(sessions) {}  // released, and so ended, after unlocking
     }
 }

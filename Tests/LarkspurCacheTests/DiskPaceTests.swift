@@ -220,6 +220,7 @@ private final class FastBase: Transport {
     init(blocks: Int, queued: @escaping @Sendable () -> UInt64) { (self.blocks, self.queued) = (blocks, queued) }
 
     var capabilities: TransportCapabilities { TransportCapabilities() }
+    var partition: TransportPartition { .common }
 
     func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate

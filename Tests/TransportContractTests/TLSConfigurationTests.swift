@@ -101,6 +101,33 @@
             }
         }
 
+        @Test(
+            "A cache serves the response to a client certificate over no other transport, whatever stands between",
+            arguments: TransportContractTests.Identity.Wrapping.all, [false, true])
+        func cachedIdentity(wrapping: TransportContractTests.Identity.Wrapping, isOnDisk: Bool) async throws {
+            let cached = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            defer { try? FileManager.default.removeItem(at: cached) }
+            let cache = isOnDisk ? HTTPCache.onDisk(at: cached) : .inMemory()
+            let url = try Self.request("TLS_MUTUAL").url
+            func get(_ transport: any Transport, _ policy: CachePolicy = .onlyCached) async -> DataResponse<String> {
+                let configuration = SessionConfiguration { $0.cache = cache }
+                let session = Session(configuration: configuration, transport: wrapping.wrap(transport))
+                return await session.request(url).cachePolicy(policy).serializingString().response
+            }
+            let identity = ClientIdentity(
+                certificateChain: try bytes("client.pem"), privateKey: try bytes("client.key"))
+            let known = transport { $0.identity = identity }
+            #expect(await get(known, .protocol).value == "Hello, world!")
+            #expect(await get(known).value == "Hello, world!")
+            // Without a certificate, with another object for the same one, and without trust in the server's authority
+            for other in [transport { _ in }, transport { $0.identity = identity }, CurlTransport()] {
+                let response = await get(other)
+                #expect(response.error?.code == .notCached)
+            }
+            let refused = await get(transport { _ in }, .protocol)
+            #expect(refused.head?.status == 400)
+        }
+
         @Test("An unusable identity fails before anything is sent, and the error does not show its password")
         func unusableIdentity() async throws {
             let server = try MockServer { _ in .text("ok") }

@@ -54,13 +54,11 @@
         @Test("Only transports with the same settings have the same partition of a cache")
         func partitions() {
             var options = URLSessionTransport.Options()
-            #expect(URLSessionTransport().partition == "")
-            #expect(URLSessionTransport(configuration: .ephemeral).partition != "")
+            #expect(URLSessionTransport().partition == .common)
+            #expect(URLSessionTransport(configuration: .ephemeral).partition.isOfProcess)
             options.identity = ClientIdentity(pkcs12: [1], password: "p")
             #expect(URLSessionTransport(options: options).partition != URLSessionTransport(options: options).partition)
-            #expect(CurlTransport().partition == "")
-            #expect(CurlTransport(configuration: .init { $0.maximumIdleConnections = 1 }).partition == "")
-            #expect(CurlTransport(configuration: .init { $0.hosts = ["h": .unixSocket(path: "/s")] }).partition != "")
+            #expect(CurlTransport().partition == .common)
         }
 
         @Test("After its trust is forgotten, a host gets a new session, and other hosts keep theirs")
@@ -68,17 +66,20 @@
             let template = SessionTemplate(configuration: .ephemeral, options: .init(), ownsTimeouts: true)
             let delegate = RecordingDelegate()
             var sessions = PlatformSessions()
-            func use(_ host: String) -> ObjectIdentifier {
-                let use = PlatformSessions.Use.judged(delegate, host: host, port: 443)
-                return ObjectIdentifier(sessions.session(for: use, template).0)
+            func use(_ host: String, _ generation: UInt64) -> (PlatformSession, [PlatformSession]) {
+                let use = PlatformSessions.Use.judged(delegate, host: host, port: 443, generation: generation)
+                return sessions.session(for: use, template)
             }
-            let (first, other) = (use("a"), use("b"))
+            let (first, other) = (use("a", 1).0, use("b", 1).0)
             let plain = sessions.session(for: .plain(delegate), template).0
-            let removed = sessions.removeJudged { $0 == "a" }
-            #expect(removed.map { ObjectIdentifier($0) } == [first])
-            #expect(use("a") != first && use("b") == other)
+            #expect(use("a", 1).0 === first)
+            let (second, superseded) = use("a", 2)
+            #expect(second !== first && superseded.map { ObjectIdentifier($0) } == [ObjectIdentifier(first)])
+            #expect(use("b", 1).0 === other && use("a", 2).0 === second)
             #expect(sessions.session(for: .plain(delegate), template).0 === plain)
-            #expect(sessions.removeJudged { _ in true }.count == 2)
+            // A request from before does not get the connections of later ones, and does not end them.
+            let (late, none) = use("a", 1)
+            #expect(late !== second && none.isEmpty && use("a", 2).0 === second)
         }
 
         @Test("The cookies and credentials of a given configuration are not used, and its other values are")

@@ -15,9 +15,6 @@ extension Session {
     ///
     /// - Parameter host: The host whose verdicts are removed, written as in a URL; nil removes all verdicts.
     public nonisolated func forgetTrustVerdicts(for host: String? = nil) {
-        let name = host.map { ServerTrustManager.name(of: $0) }
-        let isMeant = { @Sendable (host: String) in name.map { $0 == ServerTrustManager.name(of: host) } ?? true }
-        context.trust?.forget(isMeant)
-        (context.engine as? any TrustKeepingTransport)?.forgetTrust(of: isMeant)
+        context.trust?.forget(host)
     }
 }

@@ -50,6 +50,8 @@ struct TrustMemory {
     /// For each peer, the running evaluation that further requests to this peer join.
     private var current: [TrustPeer: SharedWork] = [:]
     private var lastTicket = 0
+    /// The number of times that all verdicts were removed, and that those of a host were.
+    private var generations: (ofAll: UInt64, ofHosts: [String: UInt64]) = (0, [:])
 
     var waiting: Int { running.values.reduce(0) { $0 + $1.waiters.count } }
 
@@ -116,12 +118,28 @@ struct TrustMemory {
         return Action(answered: Array(ended.waiters.values), answer: error)
     }
 
-    /// Removes the verdicts of the hosts for which the closure returns true. The running evaluations of these hosts
-    /// still answer their waiters, but their results are not stored.
-    mutating func forget(where isForgotten: (_ host: String) -> Bool) {
-        verdicts = verdicts.filter { !isForgotten($0.key.host) }
-        current = current.filter { !isForgotten($0.key.host) }
+    /// Removes the verdicts of the host with this name, or of all hosts. The running evaluations of these hosts still
+    /// answer their waiters, but their results are not stored.
+    mutating func forget(_ name: String?) {
+        guard let name else {
+            (verdicts, current) = ([:], [:])
+            generations.ofAll += 1
+            return
+        }
+        verdicts = verdicts.filter { ServerTrustManager.name(of: $0.key.host) != name }
+        current = current.filter { ServerTrustManager.name(of: $0.key.host) != name }
+        if generations.ofHosts.count >= Self.capacity, generations.ofHosts[name] == nil {
+            // A generation may grow without a reason, but it must never fall.
+            generations.ofAll += generations.ofHosts.values.max() ?? 0
+            generations.ofHosts = [:]
+        }
+        generations.ofHosts[name, default: 0] += 1
     }
+
+    var hasForgotten: Bool { generations.ofAll > 0 || !generations.ofHosts.isEmpty }
+
+    /// Returns a number that grows whenever the verdicts of the host are removed.
+    func generation(of name: String) -> UInt64 { generations.ofAll + (generations.ofHosts[name] ?? 0) }
 
     private mutating func remove(_ id: ObjectIdentifier) -> RunningEvaluation? {
         guard let removed = running.removeValue(forKey: id) else { return nil }

@@ -56,7 +56,17 @@ package final class TrustPolicy: Sendable {
     var waiting: Int { memory.withLock { $0.waiting } }
 
     /// Removes the verdicts of a host, or of all hosts.
-    func forget(_ isMeant: @Sendable (_ host: String) -> Bool) { memory.withLock { $0.forget(where: isMeant) } }
+    func forget(_ host: String?) {
+        let name = host.map { ServerTrustManager.name(of: $0) }
+        memory.withLock { $0.forget(name) }
+    }
+
+    /// Returns a number that grows when the verdicts of the host are removed.
+    func generation(of host: String) -> UInt64 {
+        guard memory.withLock({ $0.hasForgotten }) else { return 0 }
+        let name = ServerTrustManager.name(of: host)
+        return memory.withLock { $0.generation(of: name) }
+    }
 
     /// Joins the running evaluation or starts a new one, and waits for its verdict. Returns an error if the server is
     /// not trusted.

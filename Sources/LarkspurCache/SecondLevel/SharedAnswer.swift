@@ -48,9 +48,9 @@ extension CachingTask {
     var mayAsk: Bool { instructions.policy != .onlyCached && !wishes.onlyIfCached }
 
     /// Looks for the response in the second level. Returns false if the cache has none, or if the request does not use
-    /// it. Transports and evaluators with settings of their own have no names that other processes know.
+    /// it. Other processes do not know the partitions of some transports, nor the names of evaluators.
     func looksInSecondLevel() -> Bool {
-        guard let second = cache.second, request.method == "GET", transport.identity.isEmpty,
+        guard let second = cache.second, request.method == "GET", !transport.partition.isOfProcess,
             instructions.trust.isEmpty, !instructions.isRepeated, !wishes.noCache,
             !transport.isListed(key) || !mayAsk
         else { return false }
@@ -114,7 +114,7 @@ extension CachingTask {
 
     /// Whether the request passed by the second level to get a newer response, which other processes could share.
     private var wantsNewer: Bool {
-        transport.identity.isEmpty && instructions.trust.isEmpty
+        !transport.partition.isOfProcess && instructions.trust.isEmpty
             && (instructions.isRepeated || wishes.noCache || instructions.policy == .reload
                 || instructions.policy == .revalidate)
     }

@@ -15,7 +15,7 @@ import LarkspurInsight
 ///     let cassette = try Cassette(har: file, unknown: .record(from: CurlTransport()))
 ///     …
 ///     try await cassette.finish()
-public final class Cassette: Transport {
+public final class Cassette: TransportWrapper {
     /// The order in which entries answer.
     public enum Order: Sendable, Hashable {
         /// A request is answered by the first entry that matches and has not been played.
@@ -164,10 +164,9 @@ public final class Cassette: Transport {
 
     // MARK: The transport
 
-    package var base: any Transport { unknown.transport ?? stub }
-
-    /// The capabilities of the transport to which unknown requests are passed on; otherwise the whole contract.
-    public var capabilities: TransportCapabilities { unknown.transport?.capabilities ?? .all }
+    /// The transport to which unknown requests are passed on; otherwise a stub, which is never asked. The cassette has
+    /// its capabilities and its partition.
+    public var base: any Transport { unknown.transport ?? stub }
 
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
@@ -228,5 +227,3 @@ extension RequestError.Code {
     /// The recording that answers in place of a network has no usable entry for the request. See ``Cassette``.
     public static let notRecorded = Self(rawValue: "notRecorded")
 }
-
-extension Cassette: TransportDecorator {}

@@ -43,68 +43,10 @@ struct CachePartitionTests {
         for name in ["", "a", "b", "", "a"] {
             let session = Session(
                 configuration: SessionConfiguration { $0.cache = cache },
-                transport: Named(base, name))
+                transport: Named(base, name.isEmpty ? .common : .named(name)))
             values.append(await session.request("http://h/").serializingString().response.value)
         }
         #expect(values == ["1", "2", "3", "1", "2"])
-    }
-
-    /// The ways in which something stands between a session's cache and its engine.
-    enum Wrapping: CaseIterable {
-        case hedged, coalesced, limited, rated, admitted, recorded, all
-    }
-
-    @Test(
-        "Transports with other settings share no response, whatever stands between them and the cache",
-        arguments: Wrapping.allCases)
-    func wrappedTransports(wrapping: Wrapping) async throws {
-        struct Open: HopAdmission {
-            func admit(_ hop: PendingHop) { hop.admit() }
-        }
-        let cache = HTTPCache.inMemory()
-        let base = TransportLog().transport { _, number in .fresh("\(number)") }
-        var values: [String?] = []
-        for name in ["", "a", "b", "a"] {
-            var transport: any Transport = Named(base, name)
-            if wrapping == .recorded {
-                transport = Cassette(HARArchive(), unknown: .record(from: transport))
-            }
-            if [.hedged, .all].contains(wrapping) {
-                transport = HedgingTransport(transport, after: .duration(.seconds(60)))
-            }
-            let configuration = SessionConfiguration {
-                $0.cache = cache
-                if [.coalesced, .all].contains(wrapping) { $0.coalescing = .identicalReads }
-                if [.limited, .all].contains(wrapping) { $0.limits = RequestLimits(total: 4) }
-                if [.rated, .all].contains(wrapping) { $0.rateLimit = RateLimiter(.perHost, 100, per: .seconds(1)) }
-                if [.admitted, .all].contains(wrapping) { $0.admissions = [Open()] }
-            }
-            let session = Session(configuration: configuration, transport: transport)
-            values.append(await session.request("http://h/").serializingString().response.value)
-        }
-        #expect(values == ["1", "2", "3", "2"])
-    }
-
-    @Test("A transport learns that verdicts of trust are forgotten, also through a transport around it")
-    func forgottenTrust() {
-        final class Keeping: TrustKeepingTransport {
-            let forgotten = Protected<[String]>([])
-
-            func task(
-                for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
-            ) -> any TransportTask { StubTransport { _ in .text("") }.task(for: request, id: id, delegate: delegate) }
-
-            func invalidate() {}
-
-            func forgetTrust(of isMeant: @Sendable (String) -> Bool) {
-                let hosts = ["a", "b"].filter(isMeant)
-                forgotten.withLock { $0 += hosts }
-            }
-        }
-        let base = Keeping()
-        let hedged = HedgingTransport(base, after: .duration(.seconds(60)))
-        Session(transport: Cassette(HARArchive(), unknown: .passOn(to: hedged))).forgetTrustVerdicts(for: "b")
-        #expect(base.forgotten.withLock { $0 } == ["b"])
     }
 
     @Test("Sessions with different trust share no response of https, and those without a manager share theirs")
@@ -134,17 +76,13 @@ struct CachePartitionTests {
 }
 
 /// A transport with a name of its settings.
-private final class Named: PartitionedTransport {
+private final class Named: TransportWrapper {
     let base: any Transport
-    let partition: String
+    let partition: TransportPartition
 
-    init(_ base: any Transport, _ partition: String) { (self.base, self.partition) = (base, partition) }
-
-    var capabilities: TransportCapabilities { base.capabilities }
+    init(_ base: any Transport, _ partition: TransportPartition) { (self.base, self.partition) = (base, partition) }
 
     func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask { base.task(for: request, id: id, delegate: delegate) }
-
-    func invalidate() { base.invalidate() }
 }

@@ -64,7 +64,7 @@ struct CacheRefreshTests {
 }
 
 /// A transport that notes how each hop ends.
-private final class WatchedTransport: Transport {
+private final class WatchedTransport: TransportWrapper {
     private final class Delegate: TransportDelegate {
         private let delegate: any TransportDelegate
         private let ends: Journal
@@ -79,17 +79,13 @@ private final class WatchedTransport: Transport {
         func answer(_ question: TransportQuestion, for task: TransportTaskID) { delegate.answer(question, for: task) }
     }
 
-    private let base: any Transport
+    let base: any Transport
     private let ends: Journal
 
     init(_ base: any Transport, _ ends: Journal) { (self.base, self.ends) = (base, ends) }
-
-    var capabilities: TransportCapabilities { base.capabilities }
 
     func task(for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate) -> any TransportTask
     {
         base.task(for: request, id: id, delegate: Delegate(delegate, ends))
     }
-
-    func invalidate() { base.invalidate() }
 }

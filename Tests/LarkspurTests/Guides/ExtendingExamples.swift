@@ -96,14 +96,14 @@ struct SlowRequests: EventMonitor {
     }
 }
 
-final class Staging: Transport {
-    private let inner: any Transport
+final class Staging: TransportWrapper {
+    let base: any Transport
 
-    init(_ inner: any Transport) {
-        self.inner = inner
+    init(_ base: any Transport) {
+        self.base = base
     }
 
-    var capabilities: TransportCapabilities { inner.capabilities }
+    var partition: TransportPartition { base.partition.adding("staging") }
 
     func task(
         for request: TransportRequest, id: TransportTaskID,
@@ -112,10 +112,8 @@ final class Staging: Transport {
         var request = request
         request.fields.append(
             HeaderField(name: "X-Environment", value: "staging"))
-        return inner.task(for: request, id: id, delegate: delegate)
+        return base.task(for: request, id: id, delegate: delegate)
     }
-
-    func invalidate() { inner.invalidate() }
 }
 
 @Suite("The guide to extending", .limited)

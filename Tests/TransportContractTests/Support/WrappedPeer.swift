@@ -21,13 +21,11 @@ struct LateAdmission: HopAdmission {
 }
 
 /// A transport whose hops keep their responses in memory, as those of a `DataRequest` do.
-final class DataHops: Transport {
-    private let base: any Transport
+final class DataHops: TransportWrapper {
+    let base: any Transport
     private let owner = FlowOwner()
 
     init(_ base: any Transport) { self.base = base }
-
-    var capabilities: TransportCapabilities { base.capabilities }
 
     func task(for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate) -> any TransportTask
     {
@@ -35,6 +33,4 @@ final class DataHops: Transport {
         request.flow = FlowInstructions(kind: .data, session: owner, timeLeft: nil)
         return base.task(for: request, id: id, delegate: delegate)
     }
-
-    func invalidate() { base.invalidate() }
 }

@@ -41,6 +41,7 @@ extension RequestCore {
             timeLeft: isLimited ? timeLeft : nil)
         if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
             transportRequest.asksForTrust = trust.covers(String(host))
+            transportRequest.trustGeneration = trust.generation(of: String(host))
         }
         if let source = copyingBody(of: request) { transportRequest.body = .stream(source) }
         transportRequest.cache = cacheInstructions(for: request)

@@ -1,5 +1,5 @@
 /// A transport that asks admissions before another transport performs a hop.
-package final class AdmittingTransport: TransportDecorator {
+package final class AdmittingTransport: TransportWrapper {
     // Immutable
     package let base: any Transport
     let admissions: [any HopAdmission]
@@ -11,8 +11,6 @@ package final class AdmittingTransport: TransportDecorator {
     package init(_ base: any Transport, _ admissions: [any HopAdmission]) {
         (self.base, self.admissions) = (base, admissions)
     }
-
-    package var capabilities: TransportCapabilities { base.capabilities }
 
     package func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate

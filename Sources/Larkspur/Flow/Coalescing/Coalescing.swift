@@ -32,6 +32,7 @@ struct CoalescingKey: Hashable, Sendable {
     private let fields: [String]
     private let version: HTTPVersionChoice
     private let asksForTrust: Bool
+    private let trustGeneration: UInt64
     private let timeouts: TransportTimeouts
 
     /// Returns nil if the request shares no exchange.
@@ -45,7 +46,7 @@ struct CoalescingKey: Hashable, Sendable {
             let name = field.name.lowercased()
             return coalescing.ignored.contains(name) ? nil : "\(name.utf8.count):\(name)\(field.value)"
         }
-        asksForTrust = request.asksForTrust
+        (asksForTrust, trustGeneration) = (request.asksForTrust, request.trustGeneration)
         var timeouts = request.timeouts
         timeouts.total = nil  // the request itself ends when its total time is over
         self.timeouts = timeouts

@@ -1,5 +1,5 @@
 /// A transport that sends equal reads once, with another transport.
-package final class CoalescingTransport: TransportDecorator {
+package final class CoalescingTransport: TransportWrapper {
     // Immutable
     package let base: any Transport
     private let coalescing: Coalescing
@@ -14,8 +14,6 @@ package final class CoalescingTransport: TransportDecorator {
     }
 
     package init(_ base: any Transport, _ coalescing: Coalescing) { (self.base, self.coalescing) = (base, coalescing) }
-
-    package var capabilities: TransportCapabilities { base.capabilities }
 
     package func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate

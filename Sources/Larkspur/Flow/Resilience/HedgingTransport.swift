@@ -6,7 +6,7 @@
 /// stream as a body, or a POST. The second request is sent if no head has arrived after the delay. The first head
 /// decides, and the other request is cancelled. If one of the two fails before, the other decides. The hop's
 /// `metrics.hedge` describes the second request.
-public final class HedgingTransport: Transport {
+public final class HedgingTransport: TransportWrapper {
     /// The time after which a request is sent again.
     public struct Delay: Sendable, Hashable {
         enum Kind: Sendable, Hashable { case duration(Duration), percentile(Double) }
@@ -40,7 +40,8 @@ public final class HedgingTransport: Transport {
     }
 
     // Immutable
-    package let base: any Transport
+    /// The transport that sends the requests.
+    public let base: any Transport
     let clock: any Clock<Duration>
     private let delay: Delay
     private let deposit: Int
@@ -66,8 +67,6 @@ public final class HedgingTransport: Transport {
     /// The counts so far.
     public var statistics: Statistics { box.withLock { $0.statistics } }
 
-    public var capabilities: TransportCapabilities { base.capabilities }
-
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {
@@ -76,8 +75,6 @@ public final class HedgingTransport: Transport {
         }
         return HedgedTask(request, id: id, delegate: delegate, transport: self)
     }
-
-    public func invalidate() { base.invalidate() }
 
     private static func maySendTwice(_ request: TransportRequest) -> Bool {
         guard !request.upgrades, RetryPolicy.idempotentMethods.contains(HTTPMethod(rawValue: request.method)) else {
@@ -151,5 +148,3 @@ struct Latencies: Sendable {
         return all[min(all.count - 1, Int(Double(all.count) * fraction))]
     }
 }
-
-extension HedgingTransport: TransportDecorator {}
