@@ -1,22 +1,35 @@
 /// The place in which a cache looks for a response: the URL, and the party to which the response belongs.
+///
+/// Requests with equal keys may share an exchange. Cookies select a response only if it is not for everyone, so stores
+/// compare them in the ``Selection`` of a response.
 package struct CacheKey: Hashable, Sendable {
     /// The URL without its fragment.
     package let url: String
-    /// Everything by which responses are kept apart: the credentials of the request, the transport's partition
-    /// and the party that judges the server's certificates. A response is never served to another party.
+    /// Everything by which responses are kept apart: the credentials of the request, its `Host`, the transport's
+    /// partition and the party that judges the server's certificates. A response is never served to another party.
     package let partition: String
+    /// The cookies of the request; nil if it has none.
+    let cookies: String?
 
     package init(url: String, partition: String) {
         self.url = url
         self.partition = partition
+        cookies = nil
     }
 
     init(_ request: TransportRequest, _ instructions: CacheInstructions, _ transport: TransportPartition) {
         url = Self.url(of: request.url)
         var parts: [String] = []
-        for field in request.fields where Credentials.contain(field) {
-            parts += [field.name.lowercased(), field.value]
+        var cookies: String?
+        for field in request.fields {
+            switch Distinction(of: field) {
+            case .none: break
+            case .cookies: cookies = cookies.map { "\($0); \(field.value)" } ?? field.value
+            case .host: if let host = request.url.otherHost(field.value) { parts += ["host", host] }
+            case .credential: parts += [field.name.lowercased(), field.value]
+            }
         }
+        self.cookies = cookies
         if parts.isEmpty, transport.key.isEmpty, instructions.trust.isEmpty {
             partition = ""
         } else {
@@ -30,20 +43,43 @@ package struct CacheKey: Hashable, Sendable {
     }
 }
 
-/// The request fields that tell one user from another.
+/// The way in which a request field tells one user or one server from another.
 ///
-/// These are all fields whose values logs hide, such as `Authorization` and `X-API-Key`. Servers often forget to name
-/// them in `Vary`. Cookies are left out: most responses do not depend on them, so ``Selection`` has a rule for them.
-private enum Credentials {
-    static func contain(_ field: HeaderField) -> Bool {
+/// Credentials are all fields whose values logs hide, such as `Authorization` and `X-API-Key`. Servers often forget to
+/// name them in `Vary`.
+private enum Distinction {
+    case none, cookies, host, credential
+
+    init(of field: HeaderField) {
         switch field.name {
+        case "Cookie": self = .cookies
+        case _ where field.isSecret: self = field.isCookie ? .cookies : .credential
         // Frequent fields, which need no closer look. To compare so few texts takes less time than to hash one.
-        case "Accept-Encoding", "Accept-Language", "User-Agent", "Accept", "Cookie", "Content-Type", "Cache-Control",
+        case "Accept-Encoding", "Accept-Language", "User-Agent", "Accept", "Content-Type", "Cache-Control",
             "If-None-Match", "Range", "traceparent":
-            return false
-        default: break
+            self = .none
+        case _ where field.isCookie: self = .cookies
+        case let name where name.utf8.count == 4 && HTTPHeaders.areEqual(name, "Host"): self = .host
+        // A proof of possession is of one key, and logs may show it.
+        case let name where name.utf8.count == 4 && HTTPHeaders.areEqual(name, "DPoP"): self = .credential
+        default: self = Redaction.standard.hides(field.name) ? .credential : .none
         }
-        return (field.isSecret || Redaction.standard.hides(field.name)) && !HTTPHeaders.areEqual(field.name, "Cookie")
+    }
+}
+
+extension HeaderField {
+    var isCookie: Bool { name.utf8.count == 6 && HTTPHeaders.areEqual(name, "Cookie") }
+}
+
+extension RequestURL {
+    /// Returns the host of a `Host` field in lower case and without a default port; nil if it is that of the URL.
+    fileprivate func otherHost(_ field: String) -> String? {
+        let own = originText.utf8.dropFirst(scheme.utf8.count + 3)
+        if own.elementsEqual(field.utf8) { return nil }
+        let standard = isHTTPS ? ":443" : ":80"
+        let host = field.lowercased()
+        let name = host.hasSuffix(standard) ? String(host.dropLast(standard.utf8.count)) : host
+        return own.elementsEqual(name.utf8) ? nil : name
     }
 }
 

@@ -172,7 +172,7 @@ extension CachingTask {
 
     /// Returns the response that another request has brought as a hit, if the rules allow to serve it to this request.
     private func hit(_ stored: StoredHead, _ body: any StoredBody) -> Playback? {
-        guard stored.selection.matches(request.fields),
+        guard stored.isSelected(by: request.fields),
             case .serve(let outcome, let age) = cache.rules.decide(stored, wishes, instructions, at: cache.now()),
             outcome != .stale(because: .revalidating)
         else { return nil }

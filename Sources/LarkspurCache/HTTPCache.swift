@@ -6,8 +6,8 @@
 /// what the cache did for a request.
 ///
 /// A response is served only to requests that would get the same response from the server: with the same
-/// credentials, the same client identity and the same evaluator of the server's certificates. A response that
-/// varies with cookies, or sets one, is also served only to requests with the same cookies.
+/// credentials, the same client identity and the same evaluator of the server's certificates. A response is also served
+/// only to requests with the same cookies, unless it is `public`.
 public final class HTTPCache: Sendable {
     /// The settings of a cache.
     public struct Options: Sendable, Hashable {

@@ -42,7 +42,9 @@ package final class MemoryStore: CacheStore {
     }
 
     private static func cost(_ head: StoredHead, _ length: UInt64) -> UInt64 {
-        overhead + UInt64(head.url.utf8.count + head.partition.utf8.count + head.head.rawFields.count) + length
+        let selection = head.selection.values.reduce(0) { $0 + ($1?.utf8.count ?? 0) }
+        let texts = head.url.utf8.count + head.partition.utf8.count + head.head.rawFields.count + selection
+        return overhead + UInt64(texts) + length
     }
 
     package func find(
@@ -156,7 +158,7 @@ extension MemoryStore.State {
         var best: (slot: Int, id: UInt64)?
         for slot in slots(of: key.url) {
             guard let entry = slots[slot].entry, entry.response.head.partition == key.partition,
-                entry.id > best?.id ?? 0, entry.response.head.selection.matches(fields)
+                entry.id > best?.id ?? 0, entry.response.head.isSelected(by: fields)
             else { continue }
             best = (slot, entry.id)
         }

@@ -16,6 +16,9 @@ package final class StoredHead: Sendable {
     /// The age that the response had when it was received, in seconds.
     package let initialAge: Double
     package let control: CacheControl
+    /// Whether the response is only for requests without cookies, because the request had none, and the response does
+    /// not say that it is for everyone.
+    let isForNoCookies: Bool
 
     package init(
         url: String, partition: String, selection: Selection, head: ResponseHead, control: CacheControl? = nil,
@@ -27,8 +30,10 @@ package final class StoredHead: Sendable {
         self.requested = requested
         self.received = received
         self.initialAge = initialAge ?? Self.initialAge(of: head, requested: requested, received: received)
-        self.control = control ?? CacheControl(head.values(for: "Cache-Control"))
+        let control = control ?? CacheControl(head.values(for: "Cache-Control"))
+        self.control = control
         self.head = head
+        isForNoCookies = !control.isPublic && !selection.names.contains(Selection.cookie)
     }
 
     /// Creates the stored form of a response.
@@ -39,7 +44,7 @@ package final class StoredHead: Sendable {
         let control = control ?? CacheControl(head.values(for: "Cache-Control"))
         let rules = FieldRules(head, control, isShared: isShared)
         self.init(
-            url: key.url, partition: key.partition, selection: Selection(of: head, in: request.fields),
+            url: key.url, partition: key.partition, selection: Selection(of: head, control, in: request.fields),
             head: rules.stored(head), control: control, requested: requested, received: received,
             initialAge: Self.initialAge(of: head, requested: requested, received: received))
     }
@@ -59,11 +64,13 @@ package final class StoredHead: Sendable {
         let names = Set(news.map { $0.name.lowercased() })
         let kept = head.fields.filter { !names.contains($0.name.lowercased()) && rules.isStored($0.name) }
         let head = head.with(kept + news)
+        let control = CacheControl(head.values(for: "Cache-Control"))
         return StoredHead(
             url: url, partition: partition,
             selection: Selection(
-                of: head, in: request.fields, also: selection.names + (new["Set-Cookie"] == nil ? [] : ["cookie"])),
-            head: head, requested: requested, received: received,
+                of: head, control, in: request.fields,
+                also: selection.names + (new["Set-Cookie"] == nil ? [] : [Selection.cookie])),
+            head: head, control: control, requested: requested, received: received,
             initialAge: Self.initialAge(of: new, requested: requested, received: received))
     }
 
@@ -88,11 +95,12 @@ package final class StoredHead: Sendable {
             }
             head = head.with(kept + [HeaderField(name: "Content-Length", value: "\(bodyLength)")])
         }
+        let control = CacheControl(head.values(for: "Cache-Control"))
+        // A handler may keep more requests apart than the server does, and not fewer.
+        let names = selection.names + (isForNoCookies ? [Selection.cookie] : [])
         return StoredHead(
-            url: url, partition: partition,
-            // A handler may keep more requests apart than the server does, and not fewer.
-            selection: Selection(of: head, in: fields, also: selection.names), head: head, requested: requested,
-            received: received, initialAge: initialAge)
+            url: url, partition: partition, selection: Selection(of: head, control, in: fields, also: names),
+            head: head, control: control, requested: requested, received: received, initialAge: initialAge)
     }
 
     /// Returns the head for a response from the cache. Its `Age` is the current age.
@@ -105,6 +113,11 @@ package final class StoredHead: Sendable {
         fields += "\r\n".utf8
         return ResponseHead(
             status: head.status, version: head.version, rawFields: fields, bodyIsDecoded: head.bodyIsDecoded)
+    }
+
+    /// Returns whether a request with these fields selects the response.
+    func isSelected(by fields: [HeaderField]) -> Bool {
+        selection.matches(fields) && !(isForNoCookies && fields.contains(where: \.isCookie))
     }
 
     /// The age of the response in seconds (RFC 9111, section 4.2.3).
@@ -186,13 +199,20 @@ package struct Selection: Sendable, Equatable {
         self.init(names: names, values: names.map { Self.value(of: $0, in: fields) })
     }
 
+    /// The name that selects by cookies.
+    static let cookie = "cookie"
+
     /// Creates the selection of a response to a request. A response that sets a cookie is for the request's cookies
-    /// alone, because servers often forget to say so.
+    /// alone, and so is a response to a request with cookies that is not `public`. Servers often forget to say so.
     ///
     /// - Parameter others: The names in lower case of more fields by which the response was selected.
-    package init(of head: ResponseHead, in fields: [HeaderField], also others: [String] = []) {
+    package init(
+        of head: ResponseHead, _ control: CacheControl, in fields: [HeaderField], also others: [String] = []
+    ) {
         var names = Set(head.values(for: "Vary").flatMap(\.listed).map { $0.lowercased() } + others)
-        if head["Set-Cookie"] != nil { names.insert("cookie") }
+        if head["Set-Cookie"] != nil || !control.isPublic && fields.contains(where: \.isCookie) {
+            names.insert(Self.cookie)
+        }
         self.names = names.sorted()
         values = self.names.map { Self.value(of: $0, in: fields) }
     }
@@ -212,7 +232,8 @@ package struct Selection: Sendable, Equatable {
     private static func value(of name: String, in fields: [HeaderField]) -> String? {
         var value: String?
         for field in fields where HTTPHeaders.areEqual(field.name, name) {
-            let text = field.value.listed.joined(separator: ",")
+            // In cookies, commas have no meaning.
+            let text = name == cookie ? field.value : field.value.listed.joined(separator: ",")
             value = value.map { $0 + "," + text } ?? text
         }
         return caseless.contains(name) ? value?.lowercased() : value

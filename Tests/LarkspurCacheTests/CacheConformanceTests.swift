@@ -86,14 +86,15 @@ struct CacheConformanceTests {
             ("Accept-Language", "en", "en, de", false), ("Foo", "a", "A", false), ("Foo", "1, 2", "1,2", true),
         ]
         for (vary, stored, asked, isSame) in table {
-            let selection = Selection(of: head(200, [("Vary", vary)]), in: fields([(vary, stored)]))
+            let selection = Selection(
+                of: head(200, [("Vary", vary)]), CacheControl(), in: fields([(vary, stored)]))
             #expect(selection.matches(fields([(vary, asked)])) == isSame, "\(vary): \(stored) and \(asked)")
         }
     }
 
     @Test("4.1: A response that varies with everything matches no request, also if only a validation said so")
     func varyingWithEverything() throws {
-        #expect(!Selection(of: head(200, [("Vary", "*")]), in: []).matches([]))
+        #expect(!Selection(of: head(200, [("Vary", "*")]), CacheControl(), in: []).matches([]))
         let old = try stored([("ETag", "\"a\""), ("Cache-Control", "max-age=60")])
         let new = head(304, [("ETag", "\"a\""), ("Vary", "*")])
         let updated = old.updated(by: new, to: try request(), requested: Self.now, received: Self.now)

@@ -141,7 +141,7 @@ struct DiskFormatTests {
             #expect(!path.contains("hunter2"))
             #expect(!(FileManager.default.contents(atPath: path) ?? Data()).contains(Data("hunter2".utf8)))
         }
-        #expect(stage.files.count == 2)
+        #expect(stage.files.count == 1, "a search with cookies needs no list of names")
         #expect(await stage.find("http://h/a", "authorization: Bearer hunter2", ["Cookie": "session=hunter2"]) != nil)
         #expect(await stage.find("http://h/a", "authorization: Bearer hunter2", ["Cookie": "session=hunter3"]) == nil)
         #expect(await stage.find("http://h/a", "authorization: Bearer hunter3", ["Cookie": "session=hunter2"]) == nil)

@@ -18,7 +18,7 @@ enum DiskFormat {
     /// The maximum size of a record. Larger heads are not stored.
     static let maximumRecordSize = 1 << 20
 
-    private static let mark: UInt64 = 0x3130_4548_4341_434C  // "LCACHE01"
+    private static let mark: UInt64 = 0x3230_4548_4341_434C  // "LCACHE02"
     private static let trailerMark: UInt32 = 0x4441_4548  // "HEAD"
 
     static func preamble(_ id: UInt64) -> [UInt8] {

@@ -94,6 +94,11 @@ struct DiskSelection: Equatable {
         }
     }
 
+    /// Whether a search looks for the response without a file of `DiskVariants`.
+    var isAlwaysTried: Bool {
+        names.isEmpty || names == [Selection.cookie] && hashes != [DiskHash.ofNoCookies]
+    }
+
     /// The part of the file's name that tells the variants of a URL apart.
     var tag: String {
         if names.isEmpty { return "0000000000000000" }
@@ -114,6 +119,8 @@ enum DiskHash {
 
     /// The hash of the partition of requests without credentials.
     static let ofNothing = of("")
+    /// The hash of the cookies of requests that have none.
+    static let ofNoCookies = of(Selection.cookie)
 }
 
 extension [UInt8] {

@@ -71,7 +71,7 @@ package final class DiskStore: CacheStore {
         var newest: StoredResponse?
         let variants = folder.variants(of: name)
         if variants == nil { names.withLock { $0.noteMissingVariants(of: name, key.url) } }
-        for names in (variants ?? DiskVariants()).lists {
+        for names in (variants ?? DiskVariants()).lists(for: fields) {
             let selection = Selection(names: names, in: fields)
             let hashed = DiskSelection(selection)
             guard let entry = load(name.entry(hashed)) else { continue }
@@ -81,9 +81,9 @@ package final class DiskStore: CacheStore {
                 continue
             }
             if let newest, newest.head.received >= record.received { continue }
-            newest = StoredResponse(
-                head: record.stored(partition: key.partition, selection),
-                body: DiskBody(entry, url: key.url, store: self))
+            let head = record.stored(partition: key.partition, selection)
+            guard head.isSelected(by: fields) else { continue }
+            newest = StoredResponse(head: head, body: DiskBody(entry, url: key.url, store: self))
         }
         if let body = newest?.body as? DiskBody { touch(body.entry) }
         return newest
@@ -184,7 +184,7 @@ package final class DiskStore: CacheStore {
         let path = name.entry(record.selection)
         // The search before the request has usually looked for the names already. If another process has noted other
         // names since, it has kept those of this response among them, or the next search is a miss.
-        let isNoted = names.withLock { $0.takeMissingVariants(of: name, record.url) } && record.selection.names.isEmpty
+        let isNoted = names.withLock { $0.takeMissingVariants(of: name, record.url) } && record.selection.isAlwaysTried
         if !isNoted { try folder.note(record.selection, of: name) }
         let old = folder.status(of: path)
         let space = (size + 4095) / 4096 * 4096

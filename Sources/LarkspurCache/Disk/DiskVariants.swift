@@ -2,8 +2,9 @@ internal import CLarkspur
 
 /// The names of the request fields by which the responses of a URL are selected.
 ///
-/// Most URLs have responses without `Vary`, and no such file. With it, a search knows which hashes to look for. The
-/// entries themselves say by which fields they were selected, so a wrong or missing list only leads to misses.
+/// Most URLs have responses without `Vary`, and no such file. With it, a search knows which hashes to look for. A
+/// search with cookies also looks for a response that they alone select. The entries themselves say by which fields
+/// they were selected, so a wrong or missing list only leads to misses.
 struct DiskVariants: Equatable {
     /// The lists of names, the newest first.
     private(set) var lists: [[String]]
@@ -20,6 +21,12 @@ struct DiskVariants: Equatable {
         lists.insert(names, at: 0)
         if lists.count > Self.limit { lists.removeLast() }
         return true
+    }
+
+    /// Returns the lists of names with which a request with these fields looks for a response.
+    func lists(for fields: [HeaderField]) -> [[String]] {
+        let cookies = [Selection.cookie]
+        return fields.contains(where: \.isCookie) && !lists.contains(cookies) ? [cookies] + lists : lists
     }
 
     var bytes: [UInt8] {
@@ -69,7 +76,7 @@ extension DiskFolder {
     /// Makes a selection known before its first entry gets its name.
     func note(_ selection: DiskSelection, of name: DiskName) throws(DiskFailure) {
         let known = variants(of: name)
-        if known == nil, selection.names.isEmpty { return }
+        if known == nil, selection.isAlwaysTried { return }
         var variants = known ?? DiskVariants()
         guard variants.add(selection.names) else { return }
         let (file, path) = try create(in: name.shard)

@@ -130,27 +130,44 @@ final class SecondLevel: Sendable {
 
     private func find(_ task: CachingTask) async throws -> SharedFound {
         let key = task.key
-        let primary = SharedName.response(key)
-        let values = try await level.values(for: [SharedName.all, SharedName.url(key.url), primary])
-        guard values.count == 3 else { throw TransportError(.connectionLost, "a level has lost values") }
-        var found = SharedFound(primary, SharedGenerations(ofAll: values[0], ofURL: values[1]))
-        let value = try await value(values[2], primary, found.generations)
-        switch value?.content {
+        let names = SharedName.responses(key)
+        let values = try await level.values(for: [SharedName.all, SharedName.url(key.url)] + names)
+        guard values.count == names.count + 2 else {
+            throw TransportError(.connectionLost, "a level has lost values")
+        }
+        var found = SharedFound(names[0], SharedGenerations(ofAll: values[0], ofURL: values[1]))
+        try await find(values[2], names[0], key.cookies == nil ? [] : [Selection.cookie], for: task, &found)
+        guard names.count > 1, found.response == nil, !found.isUnshared else { return found }
+        // The value for everyone has no say about who asks for the response to these cookies.
+        var common = SharedFound(names[1], found.generations)
+        try await find(values[3], names[1], [], for: task, &common)
+        found.response = common.response
+        return found
+    }
+
+    /// Looks for a response in the value of a name.
+    ///
+    /// - Parameter selecting: The names of the fields that select a response which has no list of its own.
+    private func find(
+        _ data: Data?, _ name: String, _ selecting: [String], for task: CachingTask, _ found: inout SharedFound
+    ) async throws {
+        let (key, fields) = (task.key, task.request.fields)
+        switch try await value(data, name, found.generations)?.content {
         case nil: break
         case .unshared: found.isUnshared = true
         case .response(let record, let body):
-            found.response = Self.response(record, body, key, Selection(names: [], values: []))
+            found.response = Self.response(record, body, key, Selection(names: selecting, in: fields))
         case .varies(let names):
-            let selection = Selection(names: names, in: task.request.fields)
+            let selection = Selection(names: names, in: fields)
             found.name = SharedName.variant(key, selection)
             let data = try await level.values(for: [found.name]).first ?? nil
-            switch try await self.value(data, found.name, found.generations)?.content {
+            switch try await value(data, found.name, found.generations)?.content {
             case .response(let record, let body): found.response = Self.response(record, body, key, selection)
             case .unshared: found.isUnshared = true
             case .varies, nil: break
             }
         }
-        return found
+        if found.response?.head.isSelected(by: fields) == false { found.response = nil }
     }
 
     /// Reads a value of the present generations. A damaged one is removed. A value that is larger than the limit stays
@@ -188,8 +205,8 @@ final class SecondLevel: Sendable {
                 head, partition: DiskName.partitionHash(key.partition), count: UInt64(body.count))
             let value = SharedValue(.response(record, body: body), ticket.generations)
             _ = await tried { [self] in
-                let primary = SharedName.response(key)
-                guard !head.selection.names.isEmpty else {
+                let primary = SharedName.response(key, head.selection)
+                guard !head.selection.names.allSatisfy({ $0 == Selection.cookie && key.cookies != nil }) else {
                     return try await level.set(value.bytes(for: primary), for: primary, lifetime: lifetime)
                 }
                 let name = SharedName.variant(key, head.selection)
@@ -233,7 +250,9 @@ final class SecondLevel: Sendable {
     /// Removes the response to the requests with a key, because only the first level stores the newer response.
     func removeResponse(_ key: CacheKey) {
         Task { [self] in
-            _ = await tried { [self] in try await level.removeValue(for: SharedName.response(key)) }
+            _ = await tried { [self] in
+                for name in SharedName.responses(key) { try await level.removeValue(for: name) }
+            }
         }
     }
 

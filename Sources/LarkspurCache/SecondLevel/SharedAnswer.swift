@@ -79,7 +79,7 @@ extension CachingTask {
         timer?.cancel()
         transport.forget(self)
         if hasEnded { return false }
-        if let served = answer?.served, served.head.selection.matches(request.fields) {
+        if let served = answer?.served, served.head.isSelected(by: request.fields) {
             found(served, answer?.ticket, isLast: true)
         } else {
             cache.store.find(key, for: request.fields) { [self] in found($0, answer?.ticket, isLast: true) }

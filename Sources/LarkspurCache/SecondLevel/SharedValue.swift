@@ -32,8 +32,18 @@ enum SharedName {
 
     static func url(_ url: String) -> String { "url-" + DiskHash.of(url).hexadecimal(DiskHash.size) }
 
-    /// The name of the response to the requests with a key, or of the list of fields by which it varies.
-    static func response(_ key: CacheKey) -> String { name("response-", key, "") }
+    /// The names of the response to the requests with a key, or of the list of fields by which it varies: first for the
+    /// key's cookies alone, and then for everyone.
+    static func responses(_ key: CacheKey) -> [String] {
+        let common = name("response-", key, "")
+        return key.cookies.map { [name("response-", key, "=" + $0), common] } ?? [common]
+    }
+
+    /// The name of a response with this selection, or of the list of its fields.
+    static func response(_ key: CacheKey, _ selection: Selection) -> String {
+        let names = responses(key)
+        return selection.names.contains(Selection.cookie) ? names[0] : names[names.count - 1]
+    }
 
     static func variant(_ key: CacheKey, _ selection: Selection) -> String {
         let hashed = DiskSelection(selection)
@@ -62,7 +72,7 @@ struct SharedValue: Sendable {
         case unshared
     }
 
-    private static let mark: UInt32 = 0x3156_534C  // "LSV1"
+    private static let mark: UInt32 = 0x3256_534C  // "LSV2"
     private static let headerSize = 12
     private static let maximumNames = 64
 

@@ -73,6 +73,23 @@ struct SharedResponsesTests {
         }
     }
 
+    @Test(
+        "A response is shared for the cookies of its request, and with everyone only if it is public",
+        arguments: ["max-age=60", "public, max-age=60"])
+    func cookies(control: String) async throws {
+        let fleet = CacheFleet { request in
+            CacheFleet.fresh(request.fields.first { $0.name == "Cookie" }?.value ?? "none", control)
+        }
+        let isPublic = control.hasPrefix("public")
+        for (round, cookie) in ["secret-a", "secret-b", nil, "secret-a", "secret-b", nil].enumerated() {
+            let value = await fleet.process().get("/", cookie.map { ["Cookie": $0] } ?? [:]).value
+            #expect(value == (isPublic ? "secret-a" : cookie ?? "none"))
+            await poll { fleet.store.record.releases == (isPublic ? 1 : min(round + 1, 3)) }
+        }
+        #expect(fleet.requests.count == (isPublic ? 1 : 3))
+        for name in fleet.store.record.values.keys { #expect(!name.contains("secret")) }
+    }
+
     @Test("A response that varies is served to the requests that select it")
     func variants() async throws {
         let fleet = CacheFleet { request in
