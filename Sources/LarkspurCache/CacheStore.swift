@@ -60,9 +60,7 @@ private enum Distinction {
             self = .none
         case _ where field.isCookie: self = .cookies
         case let name where name.utf8.count == 4 && HTTPHeaders.areEqual(name, "Host"): self = .host
-        // A proof of possession is of one key, and logs may show it.
-        case let name where name.utf8.count == 4 && HTTPHeaders.areEqual(name, "DPoP"): self = .credential
-        default: self = Redaction.standard.hides(field.name) ? .credential : .none
+        default: self = Redaction.isCredential(field.name) ? .credential : .none
         }
     }
 }

@@ -98,6 +98,12 @@ public struct Redaction: Sendable, Hashable {
 }
 
 extension Redaction {
+    /// Returns whether a request field with this name tells who the user is: whether logs hide it, or it proves the
+    /// possession of the user's key. Such fields are for one origin, and responses to them are for one user.
+    package static func isCredential(_ name: String) -> Bool {
+        name.utf8.count == 4 && HTTPHeaders.areEqual(name, "DPoP") || standard.hides(name)
+    }
+
     package var isNone: Bool { names.isEmpty && words.isEmpty && fragments.isEmpty }
 
     /// Returns these rules, extended by further names. Rules that hide nothing stay unchanged.

@@ -169,14 +169,20 @@ extension OutgoingRequest {
         if next != last { cookiesOfJar = next }
     }
 
-    /// Removes the fields that must not be sent to another origin, such as credentials and cookies.
+    /// Removes the fields that must not be sent to another origin: credentials, cookies, and all other fields whose
+    /// values logs hide.
+    ///
+    /// This is the one rule about them, for redirects, for links to pages and uploads, and for middleware.
     ///
     /// - Parameter fields: If not nil, only those fields are removed that are also in this collection.
     mutating func removeFieldsOfOrigin(foundIn fields: HTTPHeaders? = nil) {
-        let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization"] + options.confidentialHeaders
+        // Browsers can send tokens to a WebSocket only among the names of subprotocols.
+        let names = ["Host", "Sec-WebSocket-Protocol"] + options.confidentialHeaders
         headers = HTTPHeaders(
             headers.filter { field in
-                let isOfOrigin = field.isSecret || names.contains { HTTPHeaders.areEqual($0, field.name) }
+                let isOfOrigin =
+                    field.isSecret || Redaction.isCredential(field.name)
+                    || names.contains { HTTPHeaders.areEqual($0, field.name) }
                 return !isOfOrigin || fields?.contains(field) == false
             })
     }

@@ -74,9 +74,9 @@ public struct RequestOptions: Sendable, Hashable {
     /// The priority where requests wait for a limit. Nil uses the session's option, whose default is `.normal`.
     public var priority: RequestPriority?
 
-    /// The names of header fields with secrets, such as API keys in fields of your own. A redirect to another origin
-    /// does not send these fields, and descriptions hide their values. `Authorization`, `Cookie` and similar fields
-    /// need no entry. The session's list is added to this list.
+    /// The names of header fields with secrets whose names do not say so. A redirect to another origin does not send
+    /// these fields, and descriptions hide their values. Fields that ``Redaction/standard`` hides, such as
+    /// `Authorization`, `Cookie` and `X-API-Key`, need no entry. The session's list is added to this list.
     ///
     /// A field with `isSecret` is treated in the same way, and needs no entry.
     public var confidentialHeaders: [String] = []

@@ -16,14 +16,14 @@ struct SecurityExamples {
     @Test("Confidential names, size limits and secrets can be set")
     func limits() async throws {
         var configuration = SessionConfiguration.bare
-        configuration.options.confidentialHeaders = ["X-API-Key"]
+        configuration.options.confidentialHeaders = ["X-Tenant-Seal"]
         let session = log.session(configuration) { _, _ in .text("ok") }
         let request = await session.request("https://example.com/feed") {
             $0.options.maximumBodySize = 10 << 20
         }
         _ = try await request.serializingData().value
         #expect(request.request?.options.maximumBodySize == 10 << 20)
-        #expect(request.request?.options.confidentialHeaders == ["X-API-Key"])
+        #expect(request.request?.options.confidentialHeaders == ["X-Tenant-Seal"])
         var redaction = Redaction.standard
         redaction.names.insert("iban")
         print(request.cURLDescription(redacting: redaction))

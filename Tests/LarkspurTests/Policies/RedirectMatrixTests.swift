@@ -27,6 +27,11 @@ struct RedirectMatrixTests {
         Proxy-Authorization +    -    -    -
         Host                +    -    -    -
         X-Api-Key           +    -    -    -
+        X-Auth-Token        +    -    -    -
+        X-CSRF-Token        +    -    -    -
+        X-Session-Id        +    -    -    -
+        DPoP                +    -    -    -
+        X-Seal              +    -    -    -
         X-Other             +    +    +    +
         Accept              +    +    +    +
         Accept-Encoding     +    +    +    +
@@ -73,7 +78,7 @@ struct RedirectMatrixTests {
         }
         request.headers["Content-Length"] = "\(request.body.length ?? 0)"
         request.options.allowsBodyInGET = true
-        request.options.confidentialHeaders = ["x-api-key"]
+        request.options.confidentialHeaders = ["x-seal"]
         return request
     }
 

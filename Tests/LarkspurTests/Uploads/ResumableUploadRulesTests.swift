@@ -138,13 +138,15 @@ struct ResumableUploadRulesTests {
         "Credentials for the first origin are not sent to an upload at another origin; an adapter's fields are",
         arguments: [("/1", true), ("https://h:443/1", true), ("https://other/1", false), ("https://h:444/1", false)])
     func credentials(location: String, isSame: Bool) async throws {
-        let session = session(location, headers: ["Cookie": "c", "X-Session": "1"])
-        let headers: HTTPHeaders = ["Authorization": "secret", "X-Own": "2"]
+        let session = session(location, headers: ["Cookie": "c", "X-API-Key": "k", "X-Plain": "1"])
+        let headers: HTTPHeaders = ["Authorization": "secret", "X-Auth-Token": "t", "X-Own": "2"]
         _ = try await session.resumableUpload(file, to: "https://h/files", using: .tus, headers: headers).value
         let patch = try #require(log.requests.last)
         #expect(patch["Authorization"] == (isSame ? "secret" : nil))
         #expect(patch["Cookie"] == (isSame ? "c" : nil))
-        #expect(patch["X-Own"] == "2" && patch["X-Session"] == "1")
+        #expect(patch["X-API-Key"] == (isSame ? "k" : nil))
+        #expect(patch["X-Auth-Token"] == (isSame ? "t" : nil))
+        #expect(patch["X-Own"] == "2" && patch["X-Plain"] == "1")
         let tokens = Counter()
         let fresh = Interceptor(adapt: { request, _ in request.headers["Authorization"] = "\(tokens.increment())" })
         _ = try await session.resumableUpload(

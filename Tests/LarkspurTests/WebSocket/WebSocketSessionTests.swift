@@ -81,6 +81,19 @@ struct WebSocketSessionTests {
         try await socket.close()
     }
 
+    @Test(
+        "The names of subprotocols, which may be tokens, follow a redirect of the handshake only within the origin",
+        arguments: [("wss://example.com/b", "chat, token.1"), ("wss://other.example/b", nil)])
+    func subprotocols(location: String, expected: String?) async throws {
+        let session = session { _, number in
+            number == 1 ? .response(302, headers: ["Location": location]) : nil
+        }
+        let socket = await session.webSocket("wss://example.com/", protocols: ["chat", "token.1"])
+        try await exchange(socket)
+        #expect(fields("Sec-WebSocket-Protocol") == ["chat, token.1", expected])
+        try await socket.close()
+    }
+
     @Test("The total limit ends with the opening")
     func total() async throws {
         let session = session { _, _ in nil }
