@@ -185,6 +185,22 @@ struct JSONDecoderTests {
         }
     }
 
+    @Test("An object that was decoded as a dictionary, or tried, is another type's afterwards", arguments: 0..<3)
+    func dictionaryFirst(index: Int) {
+        let decoder = JSONDecoder()
+        Self.options[index](decoder)
+        var comparison = JSONComparison(decoder)
+        let texts = [
+            #"{"a_b": 1}"#, #"{"aB": 1}"#, #"{"a_b": "s"}"#, #"{"a_b": {"a_b": 1}}"#, #"{"a_b": {"a_b": "s"}}"#, "[1]",
+            #"{"x_y": {"a_b": 1}}"#,
+        ]
+        comparison.compare(DecodedTypes.Tried.self, texts)
+        comparison.compare([DecodedTypes.Tried].self, texts.map { "[\($0), \($0)]" })
+        comparison.compare([String: DecodedTypes.Tried].self, texts.map { "{\"a_b\": \($0)}" })
+        #expect(comparison.differences == [])
+        #expect(comparison.count == 21)
+    }
+
     /// A row of the table in the guide "Decoding JSON".
     struct Difference: Sendable, CustomTestStringConvertible {
         let name, text: String
@@ -239,6 +255,30 @@ struct JSONDecoderTests {
 }
 
 extension DecodedTypes {
+    /// A type that decodes an object as several types, one after the other.
+    struct Tried: Decodable, Sendable {
+        struct Member: Decodable, Sendable {
+            let aB: Int
+        }
+
+        struct Optional: Decodable, Sendable {
+            let aB: Member?
+        }
+
+        let numbers: [String: Int]?
+        let member: Member?
+        let members: [String: Member]?
+        let optional: Optional
+
+        init(from decoder: any Decoder) throws {
+            let value = try decoder.singleValueContainer()
+            numbers = try? value.decode([String: Int].self)
+            member = try? value.decode(Member.self)
+            members = try? value.decode([String: Member].self)
+            optional = try value.decode(Optional.self)
+        }
+    }
+
     /// A type that accepts any value.
     struct Deep: Decodable, Sendable { init(from decoder: any Decoder) throws {} }
 }

@@ -8,12 +8,12 @@ struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     /// The maximum number of members of which unusual keys are searched without an index.
     private static var searchLimit: Int { 16 }
 
-    init(_ scan: JSONScan, _ object: Int) {
+    init(_ scan: JSONScan, _ object: Int, isDictionary: Bool) {
         (self.scan, self.object) = (scan, object)
         let node = scan.nodes[object]
         // A search for an unusual key compares strings. Without an index, a dictionary would search all keys for each.
         let hasIndex = scan.convertsKeys || node.has(JSONNode.hasUnusualKeys) && node.count > Self.searchLimit
-        converted = hasIndex ? scan.convertedMembers(of: object) : nil
+        converted = hasIndex ? scan.convertedMembers(of: object, isDictionary: isDictionary) : nil
     }
 
     var codingPath: [any CodingKey] { scan.path(to: object) }

@@ -2,15 +2,19 @@
 struct JSONNodeDecoder: Swift.Decoder, SingleValueDecodingContainer {
     private let scan: JSONScan
     private let index: Int
+    /// Whether the value is decoded as a dictionary, whose keys are not converted.
+    private let isDictionary: Bool
 
-    init(_ scan: JSONScan, _ index: Int) { (self.scan, self.index) = (scan, index) }
+    init(_ scan: JSONScan, _ index: Int, isDictionary: Bool = false) {
+        (self.scan, self.index, self.isDictionary) = (scan, index, isDictionary)
+    }
 
     var codingPath: [any CodingKey] { scan.path(to: index) }
     var userInfo: [CodingUserInfoKey: Any] { scan.options.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard scan.kind(index) == .object else { throw scan.mismatch([String: Any].self, index) }
-        return KeyedDecodingContainer(JSONKeyedContainer(scan, index))
+        return KeyedDecodingContainer(JSONKeyedContainer(scan, index, isDictionary: isDictionary))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {

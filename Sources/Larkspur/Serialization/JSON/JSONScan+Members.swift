@@ -72,12 +72,12 @@ extension JSONScan {
         }
     }
 
-    /// Returns the values of an object by converted key. If several keys become equal, the first counts.
-    func convertedMembers(of object: Int) -> [String: Int] {
+    /// Returns the values of an object by converted key. If several keys become equal, the first counts. The keys of a
+    /// dictionary stay as they are.
+    func convertedMembers(of object: Int, isDictionary: Bool) -> [String: Int] {
         var members: [String: Int] = [:]
         members.reserveCapacity(nodes[object].count)
         lazy var path = path(to: object)
-        let isDictionary = state.pointee.dictionaries.contains(object)
         forEachMember(of: object) { key, value in
             let name = isDictionary ? key : convert(key, path: path)
             if members[name] == nil { members[name] = value }

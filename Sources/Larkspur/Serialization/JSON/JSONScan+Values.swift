@@ -17,10 +17,13 @@ extension JSONScan {
     /// Returns a value of any type. Types that JSON decoders treat in their own way come first.
     func value<Value: Decodable>(_ type: Value.Type, at index: Int) throws -> Value {
         if Self.isKnown(type) { return try known(type, index) }
-        if convertsKeys, kind(index) == .object, type is any JSONStringDictionary.Type {
-            state.pointee.dictionaries.insert(index)
+        guard convertsKeys, kind(index) == .object, type is any JSONStringDictionary.Type else {
+            return try type.init(from: JSONNodeDecoder(self, index))
         }
-        return try type.init(from: JSONNodeDecoder(self, index))
+        // The same object may be decoded as another type afterwards, or if this fails.
+        let isFirst = state.pointee.dictionaries.insert(index).inserted
+        defer { if isFirst { state.pointee.dictionaries.remove(index) } }
+        return try type.init(from: JSONNodeDecoder(self, index, isDictionary: true))
     }
 
     private static func isKnown(_ type: Any.Type) -> Bool {

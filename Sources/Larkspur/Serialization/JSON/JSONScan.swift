@@ -10,7 +10,7 @@ final class JSONScan {
         var places: [Place] = []
         /// The lines that were looked up.
         var lines = JSONLines()
-        /// The objects that are decoded as dictionaries, whose keys are not converted.
+        /// The objects that are being decoded as dictionaries, whose keys are not converted in coding paths.
         var dictionaries: Set<Int> = []
     }
 
