@@ -24,8 +24,18 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var trailers: HTTPHeaders? { exchange.trailers }
     /// The body, with its content codings decoded; nil if no body is kept in memory.
     public var data: Data? { exchange.data }
-    /// The metrics of the last hop. ``attempts`` has the metrics of all hops.
+    /// The metrics of the last hop, whose `total` is the time of that hop alone. ``attempts`` has the metrics of all
+    /// hops, and ``duration`` their time.
     public var metrics: TransportMetrics? { exchange.metrics }
+    /// The time that all hops of all attempts took, with the waits for limits and before retries. The time of user
+    /// code, such as adapters and serializers, is not included.
+    public var duration: Duration {
+        attempts.reduce(.zero) { sum, attempt in
+            attempt.hops.reduce(sum + (attempt.delay ?? .zero)) { sum, hop in
+                sum + (hop.metrics?.queued ?? .zero) + (hop.metrics?.total ?? .zero)
+            }
+        }
+    }
     /// The outcome of the session's cache for the last hop; nil without a cache or a response.
     public var cache: CacheOutcome? { exchange.cache }
     /// All attempts in order, with their hops.

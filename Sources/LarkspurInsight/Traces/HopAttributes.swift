@@ -21,6 +21,12 @@ struct HopAttributes: Sendable {
         return attributes
     }
 
+    /// Returns the value of `error.type`: the status that was refused, as the conventions require, or the error's code.
+    static func type(of error: RequestError) -> String {
+        guard error.code == .unacceptableStatus, let status = error.statusCode else { return error.code.rawValue }
+        return "\(status)"
+    }
+
     static func end(error: String?, status: Int? = nil, at time: Date) -> SpanEnd {
         var attributes: [String: SpanValue] = [:]
         if let status { attributes["http.response.status_code"] = .int(status) }

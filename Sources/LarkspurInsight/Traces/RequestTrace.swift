@@ -113,13 +113,13 @@ final class RequestTrace: HopFields {
             guard let hop = box.withLock({ $0.hops.isEmpty ? nil : $0.hops.removeFirst() }) else { return }
             hop.span.end(hop.outcome.end(error: error, start: hop.start))
         case .retry(let error, _):
-            let attempt = box.withLock { state -> OpenAttempt? in
+            let (attempt, status) = box.withLock { state -> (OpenAttempt?, Int?) in
                 defer { state.attemptOfEvents += 1 }
                 let isOpen = state.attempts.first?.number == state.attemptOfEvents
-                return isOpen ? state.attempts.removeFirst() : nil
+                return (isOpen ? state.attempts.removeFirst() : nil, state.status)
             }
-            attempt?.span.end(HopAttributes.end(error: error.code.rawValue, at: Date()))
-        case .finish(let error): finish(error?.code.rawValue)
+            attempt?.span.end(HopAttributes.end(error: HopAttributes.type(of: error), status: status, at: Date()))
+        case .finish(let error): finish(error.map(HopAttributes.type))
         default: break
         }
     }

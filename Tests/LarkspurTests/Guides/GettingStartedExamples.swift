@@ -176,7 +176,7 @@ struct GettingStartedExamples {
         let response = await session.request("users/7")
             .serializingDecodable(User.self).response
         print(
-            response.head?.status ?? 0, response.metrics?.total ?? .zero,
+            response.head?.status ?? 0, response.duration,
             response.attempts.count)
         #expect(response.attempts.count == 1)
     }
