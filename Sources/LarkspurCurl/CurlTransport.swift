@@ -23,21 +23,26 @@ public final class CurlTransport: Transport {
 
     /// Creates a transport with connections of its own. Before the first request, the transport has no thread and no
     /// open descriptor.
-    public convenience init(configuration: Configuration = Configuration()) {
-        self.init(configuration: configuration, clock: nil)
+    public init(configuration: Configuration = Configuration()) {
+        (shared, loops, partition) = Self.parts(configuration, clock: nil)
     }
 
     /// Creates a transport that measures its time limits with the clock; nil stands for the system's clock.
     package init(configuration: Configuration = Configuration(), clock: EngineClock?) {
-        if let path = configuration.libraryPath { CurlLibrary.choose(path) }
-        let shared = CurlShared(configuration, clock: clock)
-        self.shared = shared
-        loops = (0..<shared.loopCount).map { CurlLoop(index: $0, shared) }
-        partition = configuration.decidesResponses ? .unique() : .common
+        (shared, loops, partition) = Self.parts(configuration, clock: clock)
         // A sleeping loop looks at the clock again, because a deadline may have passed.
         clock?.onAdvance { [weak self] in
             for loop in self?.loops ?? [] { clarkspur_poller_wake(loop.poller) }
         }
+    }
+
+    private static func parts(
+        _ configuration: Configuration, clock: EngineClock?
+    ) -> (shared: CurlShared, loops: [CurlLoop], partition: TransportPartition) {
+        if let path = configuration.libraryPath { CurlLibrary.choose(path) }
+        let shared = CurlShared(configuration, clock: clock)
+        let loops = (0..<shared.loopCount).map { CurlLoop(index: $0, shared) }
+        return (shared, loops, configuration.decidesResponses ? .unique() : .common)
     }
 
     /// Ends the threads. No task is left, because each task retains the transport.

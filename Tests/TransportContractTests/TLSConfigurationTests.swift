@@ -108,24 +108,28 @@
             let cached = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             defer { try? FileManager.default.removeItem(at: cached) }
             let cache = isOnDisk ? HTTPCache.onDisk(at: cached) : .inMemory()
-            let url = try Self.request("TLS_MUTUAL").url
-            func get(_ transport: any Transport, _ policy: CachePolicy = .onlyCached) async -> DataResponse<String> {
-                let configuration = SessionConfiguration { $0.cache = cache }
-                let session = Session(configuration: configuration, transport: wrapping.wrap(transport))
-                return await session.request(url).cachePolicy(policy).serializingString().response
-            }
             let identity = ClientIdentity(
                 certificateChain: try bytes("client.pem"), privateKey: try bytes("client.key"))
             let known = transport { $0.identity = identity }
-            #expect(await get(known, .protocol).value == "Hello, world!")
-            #expect(await get(known).value == "Hello, world!")
+            for policy in [CachePolicy.protocol, .onlyCached] {
+                let response = try await cachedResponse(wrapping.wrap(known), cache, policy)
+                #expect(response.value == "Hello, world!")
+            }
             // Without a certificate, with another object for the same one, and without trust in the server's authority
             for other in [transport { _ in }, transport { $0.identity = identity }, CurlTransport()] {
-                let response = await get(other)
+                let response = try await cachedResponse(wrapping.wrap(other), cache, .onlyCached)
                 #expect(response.error?.code == .notCached)
             }
-            let refused = await get(transport { _ in }, .protocol)
+            let refused = try await cachedResponse(wrapping.wrap(transport { _ in }), cache, .protocol)
             #expect(refused.head?.status == 400)
+        }
+
+        private func cachedResponse(
+            _ transport: any Transport, _ cache: HTTPCache, _ policy: CachePolicy
+        ) async throws -> DataResponse<String> {
+            let session = Session(configuration: SessionConfiguration { $0.cache = cache }, transport: transport)
+            let request = await session.request(try Self.request("TLS_MUTUAL").url)
+            return await request.cachePolicy(policy).serializingString().response
         }
 
         @Test("An unusable identity fails before anything is sent, and the error does not show its password")
