@@ -232,6 +232,14 @@ struct JSONDecoderTests {
             "Whole numbers are exact", UInt64.self, "18446744073709551615.0", "dataCorrupted at ",
             "18446744073709551615"),
         Difference(
+            "Whole numbers are exact", Int.self, "9007199254740992.5", "9007199254740992", "dataCorrupted at "),
+        Difference(
+            "Whole numbers are exact", Int64.self, "-9.223372036854775808e18", "dataCorrupted at ",
+            "-9223372036854775808"),
+        Difference(
+            "The last of keys that are equal as strings counts", [String: Int].self, "{\"\u{e9}\":1,\"e\u{301}\":2}",
+            "[\"é\": 1]", "[\"é\": 2]"),
+        Difference(
             "Errors about numbers have a path", [Int].self, "[1.5]", "dataCorrupted at ", "dataCorrupted at /Index 0"),
         Difference(
             "The nesting is limited to 128", DecodedTypes.Deep.self,
