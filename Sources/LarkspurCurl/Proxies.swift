@@ -30,7 +30,7 @@ public struct Proxies: Hashable, Sendable {
             guard let exception = ProxyException(text) else {
                 throw TransportError(
                     .invalidProxy,
-                    "the proxy exception \(text.prefix(100).debugDescription) is not valid; write a host (example.com), "
+                    "the proxy exception \(Redaction.quoted(text)) is not valid; write a host (example.com), "
                         + "the names below it (.example.com), an address, a range (10.0.0.0/8) or *, without a scheme"
                 )
             }

@@ -2,13 +2,25 @@ extension Redaction {
     /// Returns the value of a header field without secrets. The scheme of a credential, such as `Bearer`, the harmless
     /// parts of a URL, and the harmless parameters of a challenge, such as `realm`, remain visible.
     public func value(of field: HeaderField) -> String {
-        guard field.isSecret && !isNone || hides(field.name) else { return recurring(field.value) }
+        guard hides(field) else { return recurring(field.value) }
         if !field.isSecret, showsChallenges(of: field.name) { return challenges(field.value) }
         let words = field.value.split(separator: " ", maxSplits: 1)
         guard field.name.lowercased().hasSuffix("authorization"), words.count == 2,
             Self.schemes.contains(words[0].lowercased())
         else { return Self.replacement }
         return "\(words[0]) \(Self.replacement)"
+    }
+
+    /// Returns whether the value of the field is hidden.
+    ///
+    /// The name `Refresh` is also that of a field that loads a page again, with a number of seconds as its value.
+    package func hides(_ field: HeaderField) -> Bool {
+        if field.isSecret { return !isNone }
+        guard hides(field.name) else { return false }
+        guard HTTPHeaders.areEqual(field.name, "Refresh") else { return true }
+        let rest = field.value.utf8.drop { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        return rest.count == field.value.utf8.count
+            || rest.first.map { $0 != 0x3B && $0 != 0x2C } == true
     }
 
     /// The known authentication schemes. Any other first word is hidden, because it may be part of the credential.
@@ -20,8 +32,10 @@ extension Redaction {
     /// Returns the value of a field as ``reference(_:isOutermost:)`` does. Values such as `User-Agent` come with every
     /// request, so a value without secrets is searched once.
     private func recurring(_ value: String) -> String {
-        if isNone || !value.has(anyOf: "@?#;") || memory.isHarmless(value) { return value }
-        let shown = reference(value)
+        if isNone { return value }
+        let text = withoutTokens(value)
+        if !text.has(anyOf: "@?#;") || memory.isHarmless(text) { return text }
+        let shown = reference(text)
         if shown == value { memory.addHarmless(value) }
         return shown
     }
@@ -32,9 +46,13 @@ extension Redaction {
     /// A URL in the query of this URL is searched too, but a URL in the query of that second URL is not. Without this
     /// limit, a text of many question marks would overflow the stack.
     package func reference(_ text: String, isOutermost: Bool = true) -> String {
-        if isNone || !text.has(anyOf: "@?#;") { return text }
-        if text.has(anyOf: "@"), let url = try? RequestURL(text), url.user != nil { return self.url(url) }
-        let text = Self.withoutUsers(text)
+        if isNone { return text }
+        var text = withoutTokens(text)
+        if !text.has(anyOf: "@?#;") { return text }
+        if text.has(anyOf: "@"), let url = try? RequestURL(text), url.user != nil {
+            return self.url(url)
+        }
+        text = Self.withoutUsers(text)
         let scalars = text.unicodeScalars
         guard let start = scalars.firstIndex(where: { $0 == "?" || $0 == "#" }) else { return pathParameters(text) }
         let parts = scalars[start...].dropFirst().split(separator: "#", omittingEmptySubsequences: false)
@@ -81,12 +99,18 @@ extension Redaction {
     package func form(_ text: some StringProtocol, isOutermost: Bool = true) -> String {
         if isNone { return String(text) }
         let pairs = String(text).unicodeScalars.split(separator: "&", omittingEmptySubsequences: false)
+        // Only beside the identifier of a key is a policy part of a signature, as in the URLs of CloudFront.
+        let isSigned = pairs.contains { $0.starts(with: "Key-Pair-Id=".unicodeScalars) }
         return pairs.map { pair in
-            guard let end = pair.firstIndex(of: "=") else { return String(pair) }
+            guard let end = pair.firstIndex(of: "=") else {
+                let text = Self.decoded(String(pair))
+                return withoutTokens(text) == text ? String(pair) : Self.replacement
+            }
             let name = String(pair[..<end])
             let value = Self.decoded(String(pair[end...].dropFirst()))
-            let isSecret = hides(Self.decoded(name)) || isOutermost && hasSecret(value)
-            return isSecret ? "\(name)=\(Self.replacement)" : String(pair)
+            let isSecret =
+                hides(Self.decoded(name)) || isSigned && name == "Policy" || isOutermost && hasSecret(value)
+            return isSecret ? "\(name)=\(Self.replacement)" : withoutTokens(String(pair))
         }.joined(separator: "&")
     }
 
@@ -122,7 +146,7 @@ extension Redaction {
         if !url.hasAuthority, let end = text.lastIndex(of: "@") {
             return "\(url.scheme):\(Self.replacement)\(text[end...])"
         }
-        return pathParameters(Self.withoutUsers(text))
+        return pathParameters(Self.withoutUsers(withoutTokens(text)))
     }
 
     /// Returns the position of the query or the fragment. A byte is compared, because a combining mark may follow.
@@ -133,6 +157,7 @@ extension Redaction {
     /// Returns a text that is not a URL, in quotes and without possible secrets. These are a password before an `@`,
     /// and a token after a `?` or `#`. The text is split by Unicode scalars, as in `form(_:isOutermost:)`.
     package static func quoted(_ text: String) -> String {
+        let text = standard.withoutTokens(text)
         let scalars = text.unicodeScalars
         let rest = scalars.lastIndex(of: "@").map { scalars[$0...] } ?? scalars[...]
         let shown = rest.prefix { $0 != "?" && $0 != "#" }

@@ -33,7 +33,8 @@ public struct Redaction: Sendable, Hashable {
     /// Results that follow from the rules above. A change of a rule replaces it.
     private(set) var memory: RedactionMemory
 
-    /// Creates rules that hide only these names. To extend the default rules, change a copy of ``standard``.
+    /// Creates rules that hide only these names, and the secrets that have a known form, such as JSON web tokens. To
+    /// extend the default rules, change a copy of ``standard``.
     public init(names: Set<String> = [], words: Set<String> = [], fragments: Set<String> = []) {
         self.names = Set(names.map(Self.normal))
         self.words = Set(words.map(Self.normal))
@@ -55,19 +56,28 @@ public struct Redaction: Sendable, Hashable {
 
     /// The default rules: names of credentials, sessions, keys, one-time codes, payment cards and signatures.
     public static let standard = Redaction(
-        names: ["code", "key", "sid", "xauth", "xpass"],
+        // Frequent words of harmless names, such as `is_private` and `refresh_interval`, are secret only as a whole.
+        names: ["code", "key", "private", "recovery", "refresh", "seed", "sid", "tok", "xauth", "xpass"],
         words: ([
             "auth", "cred", "creds", "cvc", "cvn", "otp", "pass", "pin", "psk", "pw", "sig", "ticket", "cardno",
             "cardnum", "ccno", "ccnum", "ccnumber", "dbpass", "dbpw", "oauthverifier", "userpass", "userpw",
-        ] as Set).union(words("code", after: qualifiersOfCodes)).union(words("key", after: qualifiersOfKeys)),
+        ] as Set).union(words("code", after: qualifiersOfCodes)).union(words("key", after: qualifiersOfKeys))
+            .union(furtherWords),
         fragments: [
             "accesskey", "apikey", "appkey", "applicationkey", "assertion", "authentic", "authkey", "authorization",
             "cardnumber", "codeverifier", "consumerkey", "cookie", "creditcard", "credential", "csrf", "customerkey",
-            "cvv", "encryptionkey", "functionskey", "hmac", "jwt", "masterkey", "passcode", "passkey", "passphrase",
-            "password", "passwd", "privatekey", "pwd", "samlresponse", "secret", "sessid", "session", "sharedkey",
+            "cvv", "encryptionkey", "functionskey", "hmac", "jwt", "kennwort", "masterkey", "passcode", "passkey",
+            "passphrase", "password", "passwd", "passwort", "privatekey", "pswd", "pwd", "samlresponse", "secret",
+            "sessid", "session", "sharedkey",
             "signature", "signingkey", "subscriptionkey", "token", "totp", "vault", "xsrf",
         ])
 
+    /// Words that are not fragments, because they occur in other words: `dpop` in `ad_popup`.
+    private static let furtherWords: Set = [
+        "accesstok", "authtok", "bearer", "clientprincipal", "dpop", "iban", "idtok", "keypairid", "masterseed",
+        "mnemonic", "nonce", "passw", "pat", "pem", "recoveryanswer", "recoveryphrase", "refreshtok", "securityanswer",
+        "seedphrase", "seedwords", "socialsecurity", "ssn", "userpassw", "usertok", "walletseed",
+    ]
     /// Words that make a following `code` or `key` secret: `otp_code` is secret, `product_code` is not.
     private static let qualifiersOfCodes = [
         "2fa", "access", "activation", "auth", "authentication", "authorization", "backup", "card", "confirm",
@@ -76,8 +86,8 @@ public struct Redaction: Sendable, Hashable {
     ]
     private static let qualifiersOfKeys = [
         "account", "admin", "aes", "auth", "client", "crypto", "decryption", "deploy", "device", "host", "licence",
-        "license", "merchant", "partner", "preshared", "rsa", "security", "server", "service", "sign", "ssh", "ssl",
-        "storage", "tls", "user", "webhook", "write",
+        "license", "merchant", "partner", "preshared", "recovery", "rsa", "security", "server", "service", "sign",
+        "ssh", "ssl", "storage", "tls", "user", "webhook", "write",
     ]
 
     private static func words(_ word: String, after qualifiers: [String]) -> Set<String> {
@@ -141,7 +151,9 @@ extension Redaction {
     }
 
     private func hides(_ parts: NameParts) -> Bool {
-        if names.contains(parts.words.joined()) { return true }
+        let name = parts.words.joined()
+        if names.contains(name) { return true }
+        if name == "accesscontrolallowcredentials" { return false }  // The value is `true`.
         for (index, component) in parts.components.enumerated() where names.contains(component.joined()) {
             let isPublic = component == ["code"] && index > 0 && parts.components[index - 1].last.map(isThing) == true
             if !isPublic { return true }

@@ -99,6 +99,18 @@
         }
 
         @Test(
+            "The error about an invalid exception shows no password",
+            arguments: [
+                "http://ada:hunter2@proxy", "ada:hunter2@proxy:3128",
+                "ada:hunter2\(String(repeating: "x", count: 200))@h",
+            ])
+        func passwordInException(text: String) throws {
+            let proxy = try Proxy("http://proxy.example")
+            let error = #expect(throws: TransportError.self) { try Proxies(proxy, except: [text]) }
+            #expect(error.map { "\($0)" }?.contains("hunter2") == false)
+        }
+
+        @Test(
             "The environment's proxies are read as by curl: HTTP_PROXY is ignored, because a CGI client can set it"
         )
         func environment() throws {

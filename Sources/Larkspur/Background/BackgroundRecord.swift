@@ -119,7 +119,7 @@ extension BackgroundRecord {
 extension BackgroundRecord.Field {
     /// Returns nil for a field with a secret.
     init?(_ field: HTTPHeader, hiding confidential: [String] = []) {
-        guard !field.isSecret, !Redaction.standard.hides(field.name),
+        guard !Redaction.standard.hides(field),
             !confidential.contains(where: { HTTPHeaders.areEqual($0, field.name) })
         else { return nil }
         self.init(name: field.name, value: field.value)

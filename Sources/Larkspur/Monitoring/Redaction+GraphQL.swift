@@ -12,7 +12,7 @@ extension Redaction {
     /// Returns a GraphQL document without the values of arguments with secret names.
     func graphQL(_ text: String) -> String {
         if isNone { return text }
-        var reader = GraphQLReader(text, redaction: self)
+        var reader = GraphQLReader(withoutTokens(text), redaction: self)
         return reader.shown()
     }
 }

@@ -26,7 +26,10 @@ extension Redaction {
             var isChanged = false
             for (key, value) in members {
                 let isSecret = hides(key, in: name) || isPair && Self.values.contains(key.lowercased())
-                let shown = isSecret && !value.isNull ? .string(Self.replacement) : json(value, of: key, depth: depth)
+                // `true` and `false` are no secrets: `"private": false` is about an object of any kind.
+                let isFlag = value.isNull || value.bool != nil
+                let shown =
+                    isSecret && !isFlag ? .string(Self.replacement) : json(value, of: key, depth: depth)
                 guard let shown else { continue }
                 members[adding: key] = shown
                 isChanged = true
@@ -49,7 +52,10 @@ extension Redaction {
 
     /// Returns a string of JSON without its secrets; nil if it has none.
     private func text(_ text: String, of name: String?, depth: Int) -> String? {
-        guard text.has(anyOf: "{[<=@?#;") else { return nil }
+        guard text.has(anyOf: "{[<=@?#;") else {
+            let shown = withoutTokens(text)
+            return shown == text ? nil : shown
+        }
         let shown = redacted(text, of: name, depth: depth)
         return shown == text ? nil : shown
     }

@@ -21,7 +21,7 @@ struct MonitoringExamples {
         #expect(plain().configuration.eventMonitors.count == 1)
         let file = folder["log"]
         var redaction = Redaction.standard
-        redaction.names.insert("iban")
+        redaction.names.insert("salary")
         let log = LogMonitor(level: .body, to: try .file(file), redacting: redaction)
         #expect(FileManager.default.fileExists(atPath: file.path))
         _ = log

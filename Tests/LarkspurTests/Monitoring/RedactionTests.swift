@@ -49,9 +49,9 @@ struct RedactionTests {
             redaction.value(of: HTTPHeader(name: "X-List", value: value))
         }
         var redaction = Redaction.standard
-        for _ in 0..<2 { #expect(shown(redaction, "/a;iban=1;b=2?c=3") == "/a;iban=1;b=2?c=3") }
-        redaction.names.insert("iban")
-        for _ in 0..<2 { #expect(shown(redaction, "/a;iban=1;b=2?c=3") == "/a;iban=REDACTED;b=2?c=3") }
+        for _ in 0..<2 { #expect(shown(redaction, "/a;salary=1;b=2?c=3") == "/a;salary=1;b=2?c=3") }
+        redaction.names.insert("salary")
+        for _ in 0..<2 { #expect(shown(redaction, "/a;salary=1;b=2?c=3") == "/a;salary=REDACTED;b=2?c=3") }
         // The Greek question mark is another scalar than the semicolon, and equal to it as a string.
         for _ in 0..<2 { #expect(shown(redaction, "/a\u{37E}pin=1;b=2") == "/a\u{37E}pin=1;b=2") }
         #expect(shown(redaction, "/a;pin=1;b=2") == "/a;pin=REDACTED;b=2")
@@ -219,12 +219,12 @@ struct RedactionTests {
         #expect(try decoded(sent.cURLDescription()) == decoded(shown.cURLDescription(redacting: .none)))
     }
 
-    @Test("Forms that are not UTF-8, or that their type does not describe, are shown unchanged")
+    @Test("Forms that are not UTF-8, and forms without content, are shown unchanged")
     func oddForms() throws {
         let samples: [(String, [UInt8])] = [
-            ("application/x-www-form-urlencoded", [0x61, 0x3D, 0xFC]), ("multipart/form-data", [0xFF]),
-            ("multipart/form-data; boundary=b", [0xFF]), ("multipart/form-data; boundary=b", Array("--b\r\n--b".utf8)),
-            ("multipart/form-data; boundary=", Array("\r\n--\r\n--".utf8)),
+            ("application/x-www-form-urlencoded", [0x61, 0x3D, 0xFC]),
+            ("multipart/form-data; boundary=b", Array("--b\r\n--b".utf8)),
+            ("multipart/form-data; boundary=b", Array("--b--\r\n".utf8)),
         ]
         for (type, bytes) in samples {
             let request = try request {

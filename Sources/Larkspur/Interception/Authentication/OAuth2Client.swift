@@ -92,7 +92,10 @@ public struct OAuth2Client: Sendable {
                 .serializingDecodable(TokenReply.self, failure: OAuth2Error.self)
             return try await token(from: reply.value)
         } catch let error as RequestError {
-            throw error.failure(as: OAuth2Error.self) ?? error
+            guard let refusal = error.failure(as: OAuth2Error.self) else { throw error }
+            // Servers quote the token that they refuse.
+            throw refusal.hiding(
+                form.filter { Redaction.standard.hides($0.key) }.map(\.value) + [clientSecret ?? ""])
         }
     }
 
@@ -144,7 +147,7 @@ public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringCon
 
     /// The server's error code.
     public let code: Code
-    /// The server's explanation for a developer; nil if there is none.
+    /// The server's explanation for a developer, without secrets that the server repeats; nil if there is none.
     public let details: String?
     /// The address of a page about the error; nil if there is none.
     public let uri: String?
@@ -157,6 +160,35 @@ public struct OAuth2Error: Error, Decodable, Hashable, Sendable, CustomStringCon
 
     public var description: String {
         "the server refused the token request: \(code)" + (details.map { ", \($0)" } ?? "")
+    }
+
+    private init(code: Code, details: String?, uri: String?) {
+        (self.code, self.details, self.uri) = (code, details, uri)
+    }
+
+    /// Decodes the error from the JSON of a token endpoint, without secrets that its texts name.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            code: try members.decode(Code.self, forKey: .code),
+            details: try members.decodeIfPresent(String.self, forKey: .details).map(Self.shown),
+            uri: try members.decodeIfPresent(String.self, forKey: .uri).map(Self.shown))
+    }
+
+    /// Returns a text of the server on one line and without secrets that are known by their names or forms.
+    private static func shown(_ text: String) -> String {
+        let redaction = Redaction.standard
+        return redaction.namesSecret(in: text)
+            ? Redaction.replacement : redaction.reference(text).printable
+    }
+
+    /// Returns the error without these secrets in the server's texts. Texts of fewer than four bytes occur by chance.
+    func hiding(_ secrets: [String]) -> OAuth2Error {
+        let secrets = secrets.filter { $0.utf8.count >= 4 }
+        func shown(_ text: String) -> String {
+            secrets.reduce(text) { $0.replacing($1, with: Redaction.replacement) }
+        }
+        return OAuth2Error(code: code, details: details.map(shown), uri: uri.map(shown))
     }
 }
 

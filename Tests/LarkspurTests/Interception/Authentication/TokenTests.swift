@@ -110,6 +110,39 @@ struct TokenTests {
     }
 
     @Test(
+        "The server's text about a refused token request shows no secret",
+        arguments: [
+            "the refresh token r3fr3sh is unknown", "client shop: s3cr3t-of-shop is wrong", "Bearer r3fr3sh is over",
+            "password=r3fr3sh", "see http://h/e?token=r3fr3sh",
+        ])
+    func serverText(text: String) async throws {
+        let client = OAuth2Client(tokenURL: "http://id/token", clientID: "shop", clientSecret: "s3cr3t-of-shop")
+        let session = session { _ in
+            .json(#"{"error": "invalid_grant", "error_description": "\#(text)"}"#, status: 400)
+        }
+        let error = await #expect(throws: OAuth2Error.self) {
+            try await client.token(.refreshToken("r3fr3sh"), using: session)
+        }
+        var dumped = ""
+        dump(error, to: &dumped)
+        for output in [dumped, "\(String(describing: error))", error?.details ?? "none"] {
+            #expect(!output.contains("r3fr3sh") && !output.contains("s3cr3t-of-shop"))
+        }
+        #expect(error?.code == .invalidGrant && error?.details?.contains("REDACTED") == true)
+    }
+
+    @Test("The server's text about a refused token request is shown on one line")
+    func harmlessServerText() async throws {
+        let session = session { _ in
+            .json(#"{"error": "invalid_grant", "error_description": "the refresh token\n is over"}"#, status: 400)
+        }
+        let error = await #expect(throws: OAuth2Error.self) {
+            try await client().token(.refreshToken("r3fr3sh"), using: session)
+        }
+        #expect(error?.description.contains("the refresh token\\n is over") == true)
+    }
+
+    @Test(
         "An answer that is no token is an error",
         arguments: [
             StubAnswer.json("{}"), .text("<html>", contentType: "text/html"), .json(#"{"access_token": 7}"#),
