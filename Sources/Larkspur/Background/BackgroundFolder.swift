@@ -16,7 +16,8 @@ struct BackgroundFolder: Sendable {
 
     let path: String
 
-    /// Creates the folder if it does not exist. Only its owner may use it.
+    /// Creates the folder if it does not exist. Only its owner may use it: a folder that is there is made private, and
+    /// refused if it belongs to another user.
     init(creating url: URL) throws(RequestError) {
         path = try url.absoluteURL.filePath
         do {
@@ -26,6 +27,19 @@ struct BackgroundFolder: Sendable {
             throw RequestError(
                 .fileUnwritable, "the folder \(path) of the background transfers cannot be created: \(error)",
                 underlying: error)
+        }
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { if descriptor >= 0 { close(descriptor) } }
+        var status = stat()
+        guard descriptor >= 0, fstat(descriptor, &status) == 0 else { throw .system("opened", path) }
+        guard status.st_uid == geteuid() else {
+            throw RequestError(
+                .fileUnwritable,
+                "the folder \(path) of the background transfers belongs to another user; use another folder"
+            )
+        }
+        if status.st_mode & 0o077 != 0, fchmod(descriptor, 0o700) != 0 {
+            throw .system("made private", path)
         }
     }
 

@@ -22,10 +22,11 @@ public struct LogSink: Sendable {
         hasColors: wantsColors(isTerminal: isatty(STDERR_FILENO) == 1, ProcessInfo.processInfo.environment)
     ) { FileDescriptor.append($0, to: STDERR_FILENO) }
 
-    /// Returns a sink that appends each block to a file with one system call. Creates the file, accessible by its owner
-    /// only, if it does not exist. A block is lost if the disk is full.
+    /// Returns a sink that appends each block to a file with one system call. Creates the file if it does not exist,
+    /// and makes it accessible by its owner only. A block is lost if the disk is full.
     ///
-    /// - Throws: ``RequestError`` if the file cannot be opened.
+    /// - Throws: ``RequestError`` if the file cannot be opened, if it is a symbolic link, has a second hard link, or
+    ///   belongs to another user. A device or a pipe is used as it is.
     public static func file(_ url: URL) throws(RequestError) -> LogSink {
         let file = try FileDescriptor(appendingTo: url.filePath)
         return LogSink { FileDescriptor.append($0, to: file.number) }
@@ -91,8 +92,19 @@ private final class FileDescriptor: Sendable {
     let number: Int32
 
     init(appendingTo path: String) throws(RequestError) {
-        number = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        if number < 0 { throw .system("opened", path) }
+        // Another user may have placed a link there, so that this process would write to another file.
+        number = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        var status = stat()
+        guard number >= 0, fstat(number, &status) == 0 else { throw .system("opened", path) }
+        guard status.st_mode & S_IFMT == S_IFREG else { return }
+        guard status.st_nlink <= 1, status.st_uid == geteuid() else {
+            throw RequestError(
+                .fileUnwritable,
+                "the log \(path) has a second hard link or belongs to another user; use another file")
+        }
+        if status.st_mode & 0o177 != 0, fchmod(number, 0o600) != 0 {
+            throw .system("made private", path)
+        }
     }
 
     deinit { close(number) }

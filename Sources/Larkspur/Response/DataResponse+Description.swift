@@ -12,7 +12,7 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, C
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 
     /// A readable text of the whole exchange: request, response, text bodies, attempts and times. Secrets are redacted
-    /// by `Redaction.standard`. The text shows only the type of the value.
+    /// by `Redaction.standard`, and control characters are escaped. The text shows only the type of the value.
     public var debugDescription: String {
         let redaction = request?.redaction(extending: .standard) ?? .standard
         var blocks = exchange.history.dropLast().map { attempt in
@@ -30,7 +30,10 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible, C
         if serializationDuration > .zero {
             blocks.append(["serialized in: \(TransportMetrics.milliseconds(serializationDuration))"])
         }
-        return (blocks.flatMap(\.self) + [description]).joined(separator: "\n")
+        let lines = (blocks.flatMap(\.self) + [description]).flatMap {
+            $0.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        }
+        return lines.map { String($0).replacing("\t", with: "    ").printable }.joined(separator: "\n")
     }
 
     private static func line(_ request: OutgoingRequest, _ redaction: Redaction) -> String {

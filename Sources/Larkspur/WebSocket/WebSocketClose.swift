@@ -22,10 +22,10 @@ public struct WebSocketClose: Sendable, Hashable {
 }
 
 extension WebSocketClose: CustomStringConvertible {
-    /// One line: `closed by the peer with 1001 going away: bye`.
+    /// One line, with control characters escaped: `closed by the peer with 1001 going away: bye`.
     public var description: String {
         let party = byPeer ? "the peer" : "the client"
-        let text = "closed by \(party) with \(code)" + (reason.isEmpty ? "" : ": \(reason)")
+        let text = "closed by \(party) with \(code)" + (reason.isEmpty ? "" : ": \(reason.printable)")
         return isClean ? text : text + ", not cleanly"
     }
 }

@@ -45,10 +45,11 @@ final class HARFile: Sendable {
         queue.sync { write(Array(HARWriter.beginning.utf8)) }
     }
 
-    private static func create(_ path: String) -> (Int32, RequestError?) {
+    private static func create(_ path: String, _ flags: Int32 = 0) -> (Int32, RequestError?) {
         // Without O_NOFOLLOW, a link that another user has placed there would make this process truncate another file.
         // Without O_NONBLOCK, opening a pipe would wait for its reader. The file is truncated only if it is a file.
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0o600)
+        let descriptor = open(
+            path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | flags, 0o600)
         var status = stat()
         guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
             return (descriptor, error("cannot be created", path, errno))
@@ -60,6 +61,12 @@ final class HARFile: Sendable {
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
             let text = "the archive \(path) is being written by another recorder; give each recorder a file of its own"
             return (descriptor, RequestError(.fileUnwritable, text))
+        }
+        // The other name of the file keeps its content. Another user may have made this name a link to it.
+        if status.st_nlink > 1 {
+            _ = posixClose(descriptor)
+            guard unlink(path) == 0 else { return (-1, error("cannot be replaced", path, errno)) }
+            return create(path, O_EXCL)
         }
         guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
             return (descriptor, error("cannot be replaced", path, errno))

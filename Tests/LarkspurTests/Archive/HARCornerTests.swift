@@ -49,6 +49,24 @@ struct HARCornerTests {
         #expect(try HARArchive(contentsOf: file).entries.isEmpty)
     }
 
+    @Test("A file with a second name is replaced, and keeps its content under the other name")
+    func linkedFile() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("other".utf8, to: "other")
+        #expect(chmod(folder["other"].path, 0o644) == 0)
+        #expect(link(folder["other"].path, folder["a.har"].path) == 0)
+        let recorder = HARRecorder(to: folder["a.har"])
+        let session = Session(transport: StubTransport { _ in .text("x") }, eventMonitors: [recorder])
+        _ = try await session.request("http://h/1").serializingString().value
+        try await recorder.finish()
+        #expect(try String(contentsOf: folder["other"], encoding: .utf8) == "other")
+        #expect(try HARArchive(contentsOf: folder["a.har"]).entries.count == 1)
+        let modes = try ["other", "a.har"].map {
+            try FileManager.default.attributesOfItem(atPath: folder[$0].path)[.posixPermissions] as? Int
+        }
+        #expect(modes == [0o644, 0o600])
+    }
+
     @Test("Errors of files say in words what is wrong")
     func words() throws {
         let missing = URL(fileURLWithPath: "/nonexistent/a.har")

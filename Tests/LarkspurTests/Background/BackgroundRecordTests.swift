@@ -41,6 +41,22 @@ struct BackgroundRecordTests {
         #expect(runs.log.count == requests)
     }
 
+    @Test("A folder that other users may use is made private")
+    func openFolder() throws {
+        #expect(chmod(runs.records.path, 0o777) == 0)
+        _ = try BackgroundFolder(creating: runs.records)
+        let mode = try FileManager.default.attributesOfItem(atPath: runs.records.path)[.posixPermissions] as? Int
+        #expect(mode == 0o700)
+    }
+
+    @Test("A folder of another user is refused", .enabled(if: geteuid() == 0))
+    func foreignFolder() throws {
+        #expect(chmod(runs.records.path, 0o777) == 0 && chown(runs.records.path, 12_345, 12_345) == 0)
+        let error = #expect(throws: RequestError.self) { try BackgroundFolder(creating: runs.records) }
+        #expect(error?.code == .fileUnwritable)
+        #expect(chown(runs.records.path, 0, 0) == 0)
+    }
+
     @Test("Killed before the first request: the transfer starts")
     func untouched() async throws {
         try folder.write(record())

@@ -155,6 +155,42 @@ struct LogMonitorTests {
         #expect(mode == 0o600)
     }
 
+    @Test("An existing file loses the permissions of other users")
+    func openFile() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("before\n".utf8, to: "log")
+        #expect(chmod(folder["log"].path, 0o666) == 0)
+        try LogSink.file(folder["log"]).write("after\n")
+        let mode = try FileManager.default.attributesOfItem(atPath: folder["log"].path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        #expect(try String(contentsOf: folder["log"], encoding: .utf8) == "before\nafter\n")
+    }
+
+    @Test("A symbolic link, a file with a second name and another user's file are refused and not changed")
+    func linkedFile() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("target\n".utf8, to: "target")
+        #expect(symlink(folder["target"].path, folder["link"].path) == 0)
+        #expect(link(folder["target"].path, folder["name"].path) == 0)
+        #expect(symlink(folder["missing"].path, folder["dangling"].path) == 0)
+        var names = ["link", "name", "dangling"]
+        if geteuid() == 0 {
+            try folder.write("other\n".utf8, to: "other")
+            #expect(chown(folder["other"].path, 12_345, 12_345) == 0)
+            names.append("other")
+        }
+        for name in names { #expect(throws: RequestError.self) { try LogSink.file(folder[name]) } }
+        #expect(try String(contentsOf: folder["target"], encoding: .utf8) == "target\n")
+        #expect(!FileManager.default.fileExists(atPath: folder["missing"].path))
+    }
+
+    @Test("A device is a destination of a log, and keeps its permissions")
+    func device() throws {
+        try LogSink.file(URL(fileURLWithPath: "/dev/null")).write("text\n")
+        let mode = try FileManager.default.attributesOfItem(atPath: "/dev/null")[.posixPermissions] as? Int
+        #expect(mode == 0o666)
+    }
+
     @Test("A file that cannot be opened for writing is an error at once")
     func unwritable() throws {
         let folder = try TemporaryFolder()

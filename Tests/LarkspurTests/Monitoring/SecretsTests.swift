@@ -131,6 +131,25 @@ struct SecretsTests {
         }
     }
 
+    @Test("The description of a response for debugging, and of a WebSocket's end, has no raw control characters")
+    func controls() async throws {
+        let control = "a\u{1B}[31m\u{9B}1m\u{202E}b"
+        let session = Session(
+            transport: StubTransport { _ in
+                .response(
+                    200, headers: ["X-Note": control, "Content-Type": "text/plain"],
+                    chunks: [Data("one\r\n\(control)\ttwo".utf8)])
+            })
+        let text = await session.request("http://h/").serializingString().response
+            .debugDescription
+        let end = WebSocketClose(code: .normal, reason: "\(control)\nb", isClean: true, byPeer: true).description
+        for output in [text, end] {
+            #expect(!output.unicodeScalars.contains { ["\u{1B}", "\u{9B}", "\u{202E}", "\r"].contains($0) })
+            #expect(output.contains(#"a\u{1B}[31m"#))
+        }
+        #expect(!end.contains("\n") && text.contains("one\n"))
+    }
+
     @Test("Harmless values are shown, and without redaction everything")
     func shown() async throws {
         let request = await Self.request(.success, Self.bodies[1])
