@@ -45,8 +45,10 @@ public struct ServerSentEventParser: StreamParser {
     /// The default maximum size of an event: 16 MiB.
     public static let defaultMaximumEventSize = 16 << 20
 
+    private static let maximumIDSize = 4 << 10
+
     /// The ID of the last complete event block, which a later connection sends as `Last-Event-ID`; empty if there is
-    /// none.
+    /// none. An ID of more than 4 KiB is ignored.
     public private(set) var lastEventID: String
     /// The last reconnection time from the server; nil if there was none.
     public private(set) var reconnectionTime: Duration?
@@ -133,7 +135,10 @@ public struct ServerSentEventParser: StreamParser {
         } else if name.isEqual(to: "event") {
             type = String(decoding: value, as: UTF8.self)
         } else if name.isEqual(to: "id") {
-            if value.firstIndex(ofByte: 0) == nil { id = String(decoding: value, as: UTF8.self) }
+            // A longer ID is ignored, like one with a NUL: each reconnection would send it back.
+            if value.count <= Self.maximumIDSize, value.firstIndex(ofByte: 0) == nil {
+                id = String(decoding: value, as: UTF8.self)
+            }
         } else if name.isEqual(to: "retry") {
             if let milliseconds = Int64(digits: value) {
                 retry = .milliseconds(milliseconds)

@@ -65,11 +65,15 @@ private struct Example: Sendable, CustomTestStringConvertible {
             .init(data: "a\u{85}\u{2028}\u{0B}\u{0C}b")),
     ]
 
+    private static let longID = String(repeating: "x", count: 4_096)
     private static let ids = [
         Example("an ID stays", "id: 1\ndata: a\n\ndata: b\n\n", .init(id: "1", data: "a"), .init(id: "1", data: "b")),
         Example("an ID without data stays too", "id: 1\n\ndata: a\n\n", .init(id: "1", data: "a")),
         Example("an empty ID is one", "id: 1\ndata: a\n\nid\ndata: b\n\n", .init(id: "1", data: "a"), .init(data: "b")),
         Example("an ID with a zero is none", "id: 1\nid: 2\0\ndata: a\n\n", .init(id: "1", data: "a")),
+        Example(
+            "an ID of 4096 bytes is the longest", "id: \(longID)\ndata: a\n\nid: \(longID)é\ndata: b\n\n",
+            .init(id: longID, data: "a"), .init(id: longID, data: "b")),
         Example("an ID may stand anywhere", "data: a\nid: é 漢\n\n", .init(id: "é 漢", data: "a")),
     ]
 

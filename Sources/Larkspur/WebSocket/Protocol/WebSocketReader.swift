@@ -23,6 +23,9 @@ package struct WebSocketReader {
     /// The size up to which a masked message is unmasked in memory of the stack.
     private static let longestUnmaskedOnStack = 1_024
 
+    /// The maximum number of frames without content in a message. The size of a message does not limit them.
+    private static let maximumEmptyFragments = 1_000
+
     private enum Stage { case head, payload, closed }
 
     private let role: WebSocketRole
@@ -39,6 +42,7 @@ package struct WebSocketReader {
     private var isCompressed = false
     private var content = Data()
     private var wireSize = 0
+    private var emptyFragments = 0
     private var checker = UTF8Checker()
 
     package init(role: WebSocketRole, maximumMessageSize: Int, deflate: WebSocketDeflateParameters?) {
@@ -216,7 +220,13 @@ package struct WebSocketReader {
         frame.received += count
         guard frame.received == frame.length else { return nil }
         stage = .head
-        return frame.isFinal ? try endMessage() : nil
+        if frame.isFinal { return try endMessage() }
+        if frame.length == 0 { emptyFragments += 1 }
+        guard emptyFragments <= Self.maximumEmptyFragments else {
+            throw WebSocketViolation(
+                .policyViolation, "a message has more than \(Self.maximumEmptyFragments) empty fragments")
+        }
+        return nil
     }
 
     /// Returns the message if this piece is all of it, without keeping the bytes in between.
@@ -322,6 +332,7 @@ package struct WebSocketReader {
             opcode == .text ? .text(String(decoding: content, as: UTF8.self)) : WebSocketMessage.data(content)
         let size = wireSize
         (opcode, isCompressed, content, wireSize, checker) = (nil, false, Data(), 0, UTF8Checker())
+        emptyFragments = 0
         return .message(message, wireSize: size)
     }
 
