@@ -147,10 +147,14 @@ package protocol CacheStore: AnyObject, Sendable {
     /// Returns the reason why responses cannot be stored or found, for instance a full disk. Each failure is returned
     /// once.
     func takeProblem() -> String?
+
+    /// Waits for the work that has begun.
+    func finish() async
 }
 
 extension CacheStore {
     package func takeProblem() -> String? { nil }
+    package func finish() async {}
 }
 
 /// A pass over the entries of a store.

@@ -173,6 +173,18 @@ public final class HTTPCache: Sendable {
         second?.remove(nil)
     }
 
+    /// Waits until all responses that requests have received are stored, on disk and in the second level.
+    ///
+    /// Requests do not wait for the cache. Call this function at the end of a process that other ones share the cache
+    /// with, and before a program with a cache on disk ends:
+    ///
+    ///     let value = try await session.request(url).serializingJSON().value
+    ///     await cache.finishStoring()
+    public func finishStoring() async {
+        await store.finish()
+        await second?.finish()
+    }
+
     private func entry(_ head: StoredHead, _ size: UInt64) -> Entry? {
         guard let url = try? RequestURL(verbatim: head.url) else { return nil }
         let left = rules.lifetime(of: head) - head.initialAge

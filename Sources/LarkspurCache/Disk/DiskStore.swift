@@ -43,6 +43,10 @@ package final class DiskStore: CacheStore {
         FileThread.assigned(to: url).perform(work)
     }
 
+    package func finish() async {
+        for thread in FileThread.all { await withCheckedContinuation { done in thread.perform { done.resume() } } }
+    }
+
     /// Returns the name of the entries of a URL in a partition.
     func name(of url: String, _ partition: [UInt8]) -> DiskName {
         if let name = names.withLock({ $0.find(url, partition) }) { return name }

@@ -23,6 +23,9 @@ final class SecondLevel: Sendable {
         var problem: String?
         /// The problem that was reported last, until the level works again.
         var reported: String?
+        /// The work that no request waits for.
+        var work: [UInt64: Task<Void, Never>] = [:]
+        var lastWork: UInt64 = 0
     }
 
     init(_ level: any SharedCacheLevel, _ rules: CacheRules, now: @escaping @Sendable () -> Double) {
@@ -54,6 +57,32 @@ final class SecondLevel: Sendable {
         } catch {
             failed(error)
             return nil
+        }
+    }
+
+    // MARK: Work that no request waits for
+
+    private func later(_ operation: @escaping @Sendable () async -> Void) {
+        box.withLock { state in
+            state.lastWork += 1
+            let number = state.lastWork
+            state.work[number] = Task { [box] in
+                await operation()
+                // The task needs the lock, so it is in the list by now.
+                box.withLock { _ = $0.work.removeValue(forKey: number) }
+            }
+        }
+    }
+
+    func end(_ turn: SharedCacheTurn?) {
+        guard let turn else { return }
+        later { await turn.end() }
+    }
+
+    /// Waits for the work that has begun, and for the work that follows from it.
+    func finish() async {
+        while case let work = box.withLock({ Array($0.work.values) }), !work.isEmpty {
+            for task in work { await task.value }
         }
     }
 
@@ -93,7 +122,7 @@ final class SecondLevel: Sendable {
         // Another process may have stored the response before this one took its turn.
         guard let second = await found(task, mark) else { return nil }
         if second.isServed(task, rules, now()) {
-            turn??.end()
+            end(turn ?? nil)
             return served(second, task, mark)
         }
         adopt(second, task, mark)
@@ -195,8 +224,8 @@ final class SecondLevel: Sendable {
 
     /// Stores a response, and ends the turn afterwards. Without a body it is too large to be shared.
     func store(_ head: StoredHead, _ body: Data?, _ key: CacheKey, _ ticket: SharedTicket) {
-        Task { [self] in
-            defer { ticket.turn?.end() }
+        later { [self] in
+            defer { end(ticket.turn) }
             guard let lifetime = lifetime(of: head), let body, body.count <= level.maximumSize,
                 head.head.rawFields.count <= Self.maximumHead, SharedValue.canHold(head.selection),
                 !box.withLock({ $0.removals[head.url] != nil || $0.removals[nil] != nil })
@@ -219,9 +248,9 @@ final class SecondLevel: Sendable {
 
     /// Notes that the server's response is not shared, so that no process waits for it.
     func storeUnshared(_ key: CacheKey, _ ticket: SharedTicket) {
-        Task { [self] in
+        later { [self] in
             await setUnshared(key, ticket)
-            ticket.turn?.end()
+            end(ticket.turn)
         }
     }
 
@@ -235,7 +264,7 @@ final class SecondLevel: Sendable {
 
     /// Stores a response that the server has confirmed.
     func store(confirmed head: StoredHead, _ body: any StoredBody, _ key: CacheKey, _ ticket: SharedTicket) {
-        Task { [self] in
+        later { [self] in
             var bytes = body.count <= UInt64(level.maximumSize) ? Data() : nil
             while let count = bytes?.count, count < body.count {
                 let part = await withCheckedContinuation { done in
@@ -249,7 +278,7 @@ final class SecondLevel: Sendable {
 
     /// Removes the response to the requests with a key, because only the first level stores the newer response.
     func removeResponse(_ key: CacheKey) {
-        Task { [self] in
+        later { [self] in
             _ = await tried { [self] in
                 for name in SharedName.responses(key) { try await level.removeValue(for: name) }
             }
@@ -281,7 +310,7 @@ final class SecondLevel: Sendable {
             state.removals[removed] = state.lastRemoval
             return removed
         }
-        Task { [self] in _ = await finishRemoval(of: url) }
+        later { [self] in _ = await finishRemoval(of: url) }
     }
 
     /// Returns whether all removals of the URL are in the level.

@@ -106,7 +106,7 @@ extension CachingTask {
     func noteUnshared(_ head: ResponseHead, _ plan: CachePlan) {
         guard let second = cache.second, request.method == "GET", plan.mayStore else { return }
         if let ticket = plan.ticket {
-            if head.status < 500 { second.storeUnshared(key, ticket) } else { ticket.turn?.end() }
+            if head.status < 500 { second.storeUnshared(key, ticket) } else { second.end(ticket.turn) }
         } else if wantsNewer, CacheRules.supersedes(head.status) {
             second.removeResponse(key)
         }
@@ -129,7 +129,7 @@ extension CachingTask {
                 cache.isCurrent(key.url, since: plan.mark)
             else { return second.storeUnshared(key, ticket) }
             second.store(confirmed: updated, stored.body, key, ticket)
-        default: ticket.turn?.end()
+        default: second.end(ticket.turn)
         }
     }
 }
@@ -185,7 +185,7 @@ final class SharedWriter: CacheWriter {
     func drop() {
         base.drop()
         _ = body.withLock { $0.take() }
-        if end() { ticket.turn?.end() }
+        if end() { second.end(ticket.turn) }
     }
 
     private func end() -> Bool {

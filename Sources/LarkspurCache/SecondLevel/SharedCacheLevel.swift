@@ -35,17 +35,20 @@ public protocol SharedCacheLevel: Sendable {
 
 /// The right of one process to ask the server for a response, which the others wait for.
 public final class SharedCacheTurn: Sendable {
-    private let box: Protected<(@Sendable () -> Void)?>
+    private let box: Protected<(@Sendable () async -> Void)?>
 
     /// Creates a right.
     ///
     /// - Parameter end: Gives the right up. The cache calls it once, when the response is stored or cannot be.
-    public init(_ end: @escaping @Sendable () -> Void) { box = Protected(end) }
+    public init(_ end: @escaping @Sendable () async -> Void) { box = Protected(end) }
 
     /// Gives the right up.
-    public func end() { box.withLock { $0.take() }?() }
+    func end() async { await box.withLock { $0.take() }?() }
 
-    deinit { end() }
+    deinit {
+        guard let end = box.withLock({ $0.take() }) else { return }
+        Task { await end() }
+    }
 }
 
 extension HTTPCache {
@@ -58,6 +61,8 @@ extension HTTPCache {
     ///
     /// `remove(_:)` and `removeAll()` also concern the second level, but not the memory of other processes.
     /// ``entries`` and ``remove(matching:)`` concern the memory alone.
+    ///
+    /// Call ``finishStoring()`` before the process ends: other processes may wait for its last responses.
     ///
     /// - Parameters:
     ///   - level: The second level, such as the `SharedResponses` of LarkspurFleet.

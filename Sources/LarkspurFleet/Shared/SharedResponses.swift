@@ -122,9 +122,7 @@ public final class SharedResponses: SharedCacheLevel {
         // A lease that is taken after the timeout is not known here, and ends by itself.
         let lease = try await limited { [self] in try await store.takeLease(name, for: patience) }
         return lease.map { lease in
-            SharedCacheTurn { [self] in
-                Task { [self] in try? await limited { [self] in try await store.release(lease) } }
-            }
+            SharedCacheTurn { [self] in try? await limited { [self] in try await store.release(lease) } }
         }
     }
 

@@ -24,6 +24,17 @@ struct SharedResponsesTests {
         #expect(fleet.requests.count == 1 && other.cache.statistics.sharedFailures == 0)
     }
 
+    @Test(
+        "finishStoring waits for the store and for the end of the lease",
+        arguments: ["max-age=60", "no-store"])
+    func finishStoring(control: String) async throws {
+        let fleet = CacheFleet { _ in CacheFleet.fresh("text", control) }
+        let process = fleet.process()
+        #expect(await process.get().value == "text")
+        await process.cache.finishStoring()
+        #expect(fleet.store.record.releases == 1 && fleet.store.responses.count == 1)
+    }
+
     @Test("A size beyond that of a store's values is reduced to it")
     func largest() async throws {
         let fleet = CacheFleet()

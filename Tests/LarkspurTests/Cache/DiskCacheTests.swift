@@ -55,6 +55,19 @@ struct DiskCacheTests {
         #expect(log.count == 3)
     }
 
+    @Test("finishStoring waits until the responses are on disk")
+    func finishStoring() async throws {
+        let body = Data(repeating: 7, count: 3 << 20)
+        let (session, cache) = session { _, _ in
+            .response(headers: ["Cache-Control": "max-age=600", "Transfer-Encoding": "chunked"], chunks: [body])
+        }
+        #expect(await get(session).value == body)
+        await cache.finishStoring()
+        let path = try #require(entry).path
+        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+        #expect((size ?? 0) > body.count)
+    }
+
     @Test("A response that is damaged in the middle ends with an error; a retry fetches it from the server")
     func damaged() async throws {
         let body = Data(repeating: 7, count: 200_000)

@@ -16,6 +16,7 @@ struct FleetStress {
 
     /// Sends requests, and prints how many of them ended in each way.
     func run(_ subject: Subject, count: Int) async throws {
+        let cache = HTTPCache(shared: SharedResponses(store, patience: Self.timeout, timeout: Self.timeout))
         let session = Session(
             configuration: SessionConfiguration { configuration in
                 configuration.options.timeouts.total = .seconds(60)
@@ -26,9 +27,7 @@ struct FleetStress {
                             store, name: "rates", count, per: .seconds(3_600), ifStoreFails: .failClosed,
                             timeout: Self.timeout)
                     ]
-                case .cache:
-                    configuration.cache = HTTPCache(
-                        shared: SharedResponses(store, patience: Self.timeout, timeout: Self.timeout))
+                case .cache: configuration.cache = cache
                 case .circuit:
                     let breaker = CircuitBreaker(minimumCount: 5, pause: .milliseconds(500))
                     configuration.middleware = [
@@ -49,6 +48,8 @@ struct FleetStress {
                 for await end in group { ends[end, default: 0] += 1 }
             }
         }
+        // Other processes would wait for the response to this process's last request.
+        await cache.finishStoring()
         print(ends.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " "))
     }
 
