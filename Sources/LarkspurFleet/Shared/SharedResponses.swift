@@ -45,7 +45,7 @@ public final class SharedResponses: SharedCacheLevel {
     ///     are not shared.
     ///   - maximumLifetime: The maximum time for which a response is stored; one day by default.
     ///   - patience: The maximum time for which a request waits for the response to another process's request; 5
-    ///     seconds by default. It is also the duration of a lease.
+    ///     seconds by default. A lease lasts for a quarter of it, and is renewed.
     ///   - timeout: The maximum duration of an operation of the store; half a second by default.
     ///   - clock: The clock that measures these times in this process.
     public init(
@@ -120,9 +120,22 @@ public final class SharedResponses: SharedCacheLevel {
 
     private func turn(_ name: String) async throws -> SharedCacheTurn? {
         // A lease that is taken after the timeout is not known here, and ends by itself.
-        let lease = try await limited { [self] in try await store.takeLease(name, for: patience) }
-        return lease.map { lease in
-            SharedCacheTurn { [self] in try? await limited { [self] in try await store.release(lease) } }
+        guard let lease = try await limited({ [self] in try await store.takeLease(name, for: patience / 4) }) else {
+            return nil
+        }
+        let renewal = Task { [self] in await renew(lease) }
+        return SharedCacheTurn { [self] in
+            renewal.cancel()
+            try? await limited { [self] in try await store.release(lease) }
+        }
+    }
+
+    /// Renews a lease, which is short so that it ends soon after its process was killed.
+    private func renew(_ lease: StoreLease) async {
+        let start = watch.elapsed
+        while (try? await clock.sleep(for: patience / 12)) != nil, watch.elapsed - start < patience {
+            let isHeld = try? await limited { [self] in try await store.renew(lease, for: patience / 4) }
+            guard isHeld == true else { return }
         }
     }
 

@@ -74,6 +74,7 @@ final class RecordingStore: ForwardingStore {
         var leases = 0
         var releases = 0
         var refusals = 0
+        var renewals = 0
     }
 
     let base: any SharedStore
@@ -109,6 +110,12 @@ final class RecordingStore: ForwardingStore {
         let lease = try await base.takeLease(name, for: duration)
         state.withLock { if lease == nil { $0.refusals += 1 } else { $0.leases += 1 } }
         return lease
+    }
+
+    func renew(_ lease: StoreLease, for duration: Duration) async throws(StoreError) -> Bool {
+        let isHeld = try await base.renew(lease, for: duration)
+        state.withLock { if isHeld { $0.renewals += 1 } }
+        return isHeld
     }
 
     func release(_ lease: StoreLease) async throws(StoreError) {

@@ -123,6 +123,41 @@ struct SharedResponsesFaultTests {
         #expect(await fleet.process().get().value == "text")
     }
 
+    @Test("While a process waits for the server, it renews its lease; when it stands still, one of the others asks")
+    func renewal() async throws {
+        let clock = ManualClock()
+        let start = clock.now
+        let count = Guarded(0)
+        let fleet = CacheFleet(MemoryStore(now: { .seconds(100) + start.duration(to: clock.now) })) { _ in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            return isFirst ? StubAnswer([.stall]) : CacheFleet.fresh()
+        }
+        let running = ManualClock()
+        let holder = fleet.process(clock: running)
+        let held = Task { await holder.get() }
+        await poll { fleet.requests.count == 1 }
+        let others = (0..<3).map { _ in fleet.process(clock: clock) }
+        let responses = others.map { other in Task { await other.get() } }
+        await poll { fleet.store.record.refusals >= 3 }
+        for round in 1...4 {
+            await running.waitForSleepers()
+            running.advance(by: .seconds(5))
+            await poll { fleet.store.record.renewals == round }
+            let refusals = fleet.store.record.refusals
+            clock.advance(by: .seconds(5))
+            await poll { fleet.store.record.refusals >= refusals + 3 }
+            #expect(fleet.requests.count == 1)
+        }
+        clock.advance(by: .seconds(16))
+        for response in responses { #expect(await response.value.value == "text") }
+        #expect(fleet.requests.count == 2)
+        held.cancel()
+        #expect(await held.value.error?.isCancelled == true)
+    }
+
     @Test("Sealed responses cannot be read, and a process with another key does not use them")
     func sealed() async throws {
         let keys = try (1...2).map { try SealingKey([UInt8](repeating: $0, count: 32)) }
