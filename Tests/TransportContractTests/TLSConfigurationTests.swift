@@ -108,20 +108,49 @@
             let cached = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             defer { try? FileManager.default.removeItem(at: cached) }
             let cache = isOnDisk ? HTTPCache.onDisk(at: cached) : .inMemory()
-            let identity = ClientIdentity(
-                certificateChain: try bytes("client.pem"), privateKey: try bytes("client.key"))
-            let known = transport { $0.identity = identity }
+            let known = try transportWithIdentity()
             for policy in [CachePolicy.protocol, .onlyCached] {
                 let response = try await cachedResponse(wrapping.wrap(known), cache, policy)
                 #expect(response.value == "Hello, world!")
             }
             // Without a certificate, with another object for the same one, and without trust in the server's authority
-            for other in [transport { _ in }, transport { $0.identity = identity }, CurlTransport()] {
+            for other in [transport { _ in }, try transportWithIdentity(), CurlTransport()] {
                 let response = try await cachedResponse(wrapping.wrap(other), cache, .onlyCached)
                 #expect(response.error?.code == .notCached)
             }
             let refused = try await cachedResponse(wrapping.wrap(transport { _ in }), cache, .protocol)
             #expect(refused.head?.status == 400)
+        }
+
+        @Test("Another process finds no response to a client certificate on disk, with the certificate or without it")
+        func cachedIdentityOfAnotherProcess() async throws {
+            let cached = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            defer { try? FileManager.default.removeItem(at: cached) }
+            await #expect(processExitsWith: .success) { [path = cached.path] in
+                let tests = try TLSConfigurationTests()
+                let cache = HTTPCache.onDisk(at: URL(fileURLWithPath: path))
+                let known = try tests.transportWithIdentity()
+                for policy in [CachePolicy.protocol, .onlyCached] {
+                    #expect(try await tests.cachedResponse(known, cache, policy).value == "Hello, world!")
+                }
+                await cache.finishStoring()
+            }
+            let cache = HTTPCache.onDisk(at: cached)
+            var stored: [RequestURL] = []
+            for try await entry in cache.entries { stored.append(entry.url) }
+            #expect(stored == [try Self.request("TLS_MUTUAL").url])
+            for other in [transport { _ in }, try transportWithIdentity()] {
+                let response = try await cachedResponse(other, cache, .onlyCached)
+                #expect(response.error?.code == .notCached)
+            }
+            let refused = try await cachedResponse(transport { _ in }, cache, .protocol)
+            #expect(refused.head?.status == 400)
+        }
+
+        private func transportWithIdentity() throws -> CurlTransport {
+            let identity = ClientIdentity(
+                certificateChain: try bytes("client.pem"), privateKey: try bytes("client.key"))
+            return transport { $0.identity = identity }
         }
 
         private func cachedResponse(
