@@ -21,6 +21,7 @@ let package = Package(
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .library(name: "Larkspur", targets: ["Larkspur"]),
+        .library(name: "LarkspurJSON", targets: ["LarkspurJSON"]),
         .library(name: "LarkspurXML", targets: ["LarkspurXML"]),
         .library(name: "LarkspurInsight", targets: ["LarkspurInsight"]),
         .library(name: "LarkspurFleet", targets: ["LarkspurFleet"]),
@@ -46,13 +47,14 @@ let package = Package(
         .target(name: "LarkspurBase", dependencies: ["CLarkspur"], swiftSettings: settings),
         .target(name: "LarkspurHTTP", dependencies: ["LarkspurBase"], swiftSettings: settings),
         .target(name: "LarkspurTransport", dependencies: ["LarkspurHTTP"], swiftSettings: settings),
+        .target(name: "LarkspurJSON", dependencies: ["LarkspurBase"], swiftSettings: settings),
         .target(name: "LarkspurCache", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurURLSession", dependencies: ["LarkspurTransport"], swiftSettings: settings),
         .target(
             name: "Larkspur",
             dependencies: [
-                "CLarkspur", "LarkspurCache", "LarkspurTransport",
+                "CLarkspur", "LarkspurCache", "LarkspurJSON", "LarkspurTransport",
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
                 .target(name: "LarkspurURLSession", condition: .when(platforms: apple)),
             ],
@@ -94,7 +96,8 @@ let package = Package(
         .testTarget(
             name: "LarkspurTests",
             dependencies: [
-                "CTestWidth", "TestSupport", "Larkspur", "LarkspurXML", "LarkspurInsight", "LarkspurImages",
+                "CTestWidth", "TestSupport", "Larkspur", "LarkspurJSON", "LarkspurXML", "LarkspurInsight",
+                "LarkspurImages",
                 "LarkspurTesting",
             ],
             exclude: leftOut, swiftSettings: testSettings),

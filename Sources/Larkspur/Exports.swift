@@ -4,6 +4,7 @@
 // FoundationNetworking; without this export users would have to import that module under an `#if`. Without the trait,
 // the module and its users see FoundationEssentials alone, as `LarkspurHTTP` exports it, and link nothing more.
 @_exported public import LarkspurCache
+@_exported public import LarkspurJSON
 @_exported import LarkspurTransport
 
 #if Foundation || canImport(Darwin)

@@ -33,3 +33,8 @@ extension FixedWidthInteger {
         }
     }
 }
+
+/// The bytes with which some programs begin a text in UTF-8.
+package enum ByteOrderMark {
+    package static let utf8: [UInt8] = [0xEF, 0xBB, 0xBF]
+}

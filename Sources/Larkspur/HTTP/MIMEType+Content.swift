@@ -39,7 +39,7 @@ extension MIMEType {
     /// characters.
     private static func text(_ bytes: [UInt8], isWhole: Bool) -> String? {
         var bytes = bytes[...]
-        if bytes.starts(with: JSONTapeBuilder.byteOrderMark) { bytes = bytes.dropFirst(3) }
+        if bytes.starts(with: ByteOrderMark.utf8) { bytes = bytes.dropFirst(3) }
         // The examined bytes may end within a character. The bytes of such an incomplete character are removed.
         if !isWhole, let last = bytes.lastIndex(where: { $0 & 0xC0 != 0x80 }), bytes[last] >= 0xC0 {
             bytes = bytes[..<last]

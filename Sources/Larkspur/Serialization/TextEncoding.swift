@@ -33,7 +33,7 @@ struct TextEncoding: Sendable {
     func text(of data: Data) throws(Failure) -> String {
         switch decoder {
         case .foundation(let encoding): try Self.text(of: data, encoding)
-        case _ where data.starts(with: JSONTapeBuilder.byteOrderMark): try Self.text(of: data, .utf8)
+        case _ where data.starts(with: ByteOrderMark.utf8): try Self.text(of: data, .utf8)
         case .western: try Self.text(of: data, by: Self.western)
         case .singleByte(let name, let exceptions): try Self.text(of: data, by: Self.table(of: name, exceptions))
         case .multiByte(let names): try Self.text(of: data, firstOf: names)

@@ -119,7 +119,7 @@ public struct ServerSentEventParser: StreamParser {
         var value = line
         if isAtStart {
             isAtStart = false
-            if line.starts(with: JSONTapeBuilder.byteOrderMark) { _ = value.take(JSONTapeBuilder.byteOrderMark.count) }
+            if line.starts(with: ByteOrderMark.utf8) { _ = value.take(ByteOrderMark.utf8.count) }
         }
         if value.isEmpty { return endBlock() }
         if let text = value.data {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurJSON
 
 @Suite("The cost of JSON errors", .limited)
 struct JSONErrorCostTests {

@@ -111,7 +111,7 @@ extension JSON: FormScalar {
     }
 }
 
-extension FormNode {
+extension FormNode: LosslessJSONEncoder {
     /// Encodes a JSON value without Codable, because Codable does not support all JSON numbers and does not keep the
     /// order of members.
     func encode(_ json: JSON) throws {

@@ -14,7 +14,7 @@ extension JSON {
     /// ```
     ///
     /// In an extension of ``JSON``, the name `Decoder` means this type: write `any Swift.Decoder` there.
-    public struct Decoder: DataDecoder {
+    public struct Decoder: Sendable {
         /// How dates are decoded; `.deferredToDate` by default, as in `JSONDecoder`.
         public var dateDecodingStrategy = JSONDecoder.DateDecodingStrategy.deferredToDate
         /// How data is decoded; `.base64` by default.

@@ -37,7 +37,7 @@ extension JSON: Codable {
     /// 64-bit integer is encoded as a `Double`. The form encoder of this library keeps all digits and the order of
     /// members.
     public func encode(to encoder: any Swift.Encoder) throws {
-        if let form = encoder as? FormNode { return try form.encode(self) }
+        if let encoder = encoder as? any LosslessJSONEncoder { return try encoder.encode(self) }
         var container = encoder.singleValueContainer()
         switch self {
         case .null: try container.encodeNil()
@@ -58,11 +58,9 @@ extension JSON: Codable {
             try container.encode(Dictionary(uniqueKeysWithValues: members.map { ($0.key, $0.value) }))
         }
     }
+}
 
-    /// Returns this value decoded as another type, for example `try reply["user"].decode(User.self)`.
-    public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, using decoder: any DataDecoder = JSON.Decoder()
-    ) throws -> Value {
-        try decoder.decode(type, from: data())
-    }
+/// An encoder that keeps all digits of JSON numbers and the order of members, which Codable loses.
+package protocol LosslessJSONEncoder: Swift.Encoder {
+    func encode(_ json: JSON) throws
 }

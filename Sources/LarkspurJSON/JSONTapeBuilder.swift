@@ -1,7 +1,6 @@
 /// A parser that writes the nodes of a document to a tape. It compares each position with `end` before it reads the
 /// byte there, so it never reads beyond the text.
 struct JSONTapeBuilder {
-    static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
     /// The size of the largest document in bytes. Offsets have 32 bits.
     static let maximumSize = Int(UInt32.max) - 1
 
@@ -63,7 +62,7 @@ struct JSONTapeBuilder {
             guard end <= Self.maximumSize else {
                 throw expected("a document of less than four gigabytes", .tooLarge)
             }
-            if text.starts(with: Self.byteOrderMark) { position = Self.byteOrderMark.count }
+            if text.starts(with: ByteOrderMark.utf8) { position = ByteOrderMark.utf8.count }
             try values()
             skipWhitespace()
             guard position == end else { throw expected("the end of the text after the value") }

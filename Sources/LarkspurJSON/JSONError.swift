@@ -43,7 +43,7 @@ public struct JSONError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Creates an error for the position `offset`. If the text ends too early, `offset` is the size of the text.
     init(_ reason: Reason, at offset: Int, of text: UnsafeBufferPointer<UInt8>, expected: String) {
         var line = 1
-        var lineStart = text.starts(with: JSONTapeBuilder.byteOrderMark) ? JSONTapeBuilder.byteOrderMark.count : 0
+        var lineStart = text.starts(with: ByteOrderMark.utf8) ? ByteOrderMark.utf8.count : 0
         for index in 0..<offset where text[index] == 0x0A || text[index] == 0x0D {
             if text[index] == 0x0D, index + 1 < text.count, text[index + 1] == 0x0A { continue }
             line += 1

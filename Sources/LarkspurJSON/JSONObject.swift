@@ -23,7 +23,7 @@ extension JSON.Object {
     public subscript(key: String) -> JSON? { keys.position(of: key).map { values[$0] } }
 
     /// The value of the key, to change in place. If the key is missing, a member with the value `null` is added first.
-    subscript(adding key: String) -> JSON {
+    package subscript(adding key: String) -> JSON {
         get { self[key] ?? .null }
         _modify {
             let position = keys.position(of: key) ?? count

@@ -49,8 +49,8 @@ extension JSONScan {
     func position(of index: Int) -> String {
         guard textCount > 0 else { return "" }
         let bytes = state.pointee.bytes
-        let hasMark = UnsafeBufferPointer(start: bytes, count: textCount).starts(with: JSONTapeBuilder.byteOrderMark)
-        let first = hasMark ? JSONTapeBuilder.byteOrderMark.count : 0
+        let hasMark = UnsafeBufferPointer(start: bytes, count: textCount).starts(with: ByteOrderMark.utf8)
+        let first = hasMark ? ByteOrderMark.utf8.count : 0
         let isText = kind(index).isString
         let (line, column) = state.pointee.lines.locate(nodes[index].offset - (isText ? 1 : 0), in: bytes, from: first)
         return " at line \(line), column \(column)"
