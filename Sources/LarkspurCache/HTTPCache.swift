@@ -46,7 +46,7 @@ public final class HTTPCache: Sendable {
         public internal(set) var staleHits = 0
         /// The number of requests for which the cache was not used.
         public internal(set) var bypasses = 0
-        /// The number of entries that were removed to keep the limit.
+        /// The number of entries that were removed to keep the limits of size and of variants.
         public internal(set) var evictions = 0
         /// The number of entries.
         public internal(set) var entryCount = 0

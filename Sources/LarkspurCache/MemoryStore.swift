@@ -10,8 +10,10 @@ package final class MemoryStore: CacheStore {
     fileprivate struct State {
         var slots: [Slot] = []
         var free: [Int] = []
-        /// The slots of a URL.
-        var index: [String: [Int]] = [:]
+        /// The slots of the responses of a place, at most `Selection.maximumCount`. They differ in their selections.
+        var index: [Place: [Int]] = [:]
+        /// The partitions of a URL that are not empty.
+        var partitions: [String: Set<String>] = [:]
         /// The ends of the list from the most recently used entry to the least recently used one.
         var newest = -1
         var oldest = -1
@@ -21,18 +23,40 @@ package final class MemoryStore: CacheStore {
         var removals = RemovalLog()
         var evicted = 0
         var lastID: UInt64 = 0
+        var lastUse: UInt64 = 0
+    }
+
+    /// A URL and a party to which responses belong (``CacheKey/partition``).
+    fileprivate struct Place: Hashable {
+        let url: String
+        let partition: String
     }
 
     fileprivate struct Slot {
         var entry: Entry?
         var newer = -1
         var older = -1
+        /// The number of the last use.
+        var use: UInt64 = 0
     }
 
     fileprivate struct Entry {
-        let id: UInt64
-        var response: StoredResponse
+        let place: Place
+        let response: StoredResponse
         let cost: UInt64
+        /// The hash of the selection.
+        let hash: Int
+        /// A number that grows with each entry.
+        var id: UInt64 = 0
+
+        init(_ head: StoredHead, _ body: MemoryBody) {
+            place = Place(url: head.url, partition: head.partition)
+            response = StoredResponse(head: head, body: body)
+            cost = MemoryStore.cost(head, body.count)
+            hash = head.selection.hashValue
+        }
+
+        var body: MemoryBody? { response.body as? MemoryBody }
     }
 
     package init(limit: UInt64, maximumEntrySize: UInt64) {
@@ -59,8 +83,8 @@ package final class MemoryStore: CacheStore {
     }
 
     package func begin(_ head: StoredHead, length: UInt64?) -> (any CacheWriter)? {
-        // A server may declare any length.
-        guard length ?? 0 <= maximumEntrySize else { return nil }
+        // A server may declare any length, and any number of names.
+        guard length ?? 0 <= maximumEntrySize, head.selection.isStorable else { return nil }
         let cost = Self.cost(head, length ?? 0)
         guard cost <= maximumEntrySize, reserve(cost) else { return nil }
         return MemoryWriter(head, reserved: cost, mark: box.withLock { $0.removals.last }, store: self)
@@ -68,18 +92,16 @@ package final class MemoryStore: CacheStore {
 
     package func update(_ stored: StoredResponse, to head: StoredHead) {
         guard let body = stored.body as? MemoryBody else { return }
+        let entry = Entry(head, body)
         _ = box.withLock { state -> [StoredResponse?] in
-            guard let slot = state.slots(of: head.url).first(where: { state.body(in: $0) === body }) else { return [] }
+            guard let slot = state.slot(of: stored) else { return [] }
             let old = state.remove(slot)
-            return [old] + state.insert(head, body, cost: Self.cost(head, body.count), limit: limit)
+            return head.selection.isStorable ? [old] + state.insert(entry, limit: limit) : [old]
         }
     }
 
     package func remove(_ stored: StoredResponse) {
-        guard let body = stored.body as? MemoryBody else { return }
-        _ = box.withLock { state in
-            state.slots(of: stored.head.url).first { state.body(in: $0) === body }.map { state.remove($0) }
-        }
+        _ = box.withLock { state in state.slot(of: stored).map { state.remove($0) } }
     }
 
     package func remove(url: String) {
@@ -93,8 +115,8 @@ package final class MemoryStore: CacheStore {
         _ = box.withLock { state in
             let old = state
             state = State()
-            (state.reserved, state.evicted, state.lastID) = (old.reserved, old.evicted, old.lastID)
-            state.removals = old.removals
+            (state.reserved, state.evicted, state.removals) = (old.reserved, old.evicted, old.removals)
+            (state.lastID, state.lastUse) = (old.lastID, old.lastUse)
             state.removals.addAll()
             return old.slots
         }
@@ -116,7 +138,7 @@ package final class MemoryStore: CacheStore {
 
     // MARK: Writing
 
-    fileprivate func reserve(_ count: UInt64) -> Bool {
+    func reserve(_ count: UInt64) -> Bool {
         box.withLock { state in
             guard state.reserved + count <= limit else { return false }
             state.reserved += count
@@ -124,61 +146,96 @@ package final class MemoryStore: CacheStore {
         }
     }
 
-    fileprivate func release(_ count: UInt64) { box.withLock { $0.reserved -= count } }
+    func release(_ count: UInt64) { box.withLock { $0.reserved -= count } }
 
-    fileprivate func accepts(_ size: UInt64) -> Bool { size <= maximumEntrySize }
+    func accepts(_ size: UInt64) -> Bool { size <= maximumEntrySize }
 
     /// Adds an entry, unless a response of its URL was removed since the mark was made. An entry that is too large with
     /// its head only removes those that it supersedes.
-    fileprivate func insert(_ head: StoredHead, _ body: MemoryBody, since mark: UInt64) {
-        let cost = Self.cost(head, body.count)
+    func insert(_ head: StoredHead, _ body: MemoryBody, since mark: UInt64) {
+        let entry = Entry(head, body)
         _ = box.withLock { state -> [StoredResponse?] in
             guard state.removals.isCurrent(head.url, since: mark) else { return [] }
-            // The same request would select all of these. Only the newest one may remain.
-            let same = state.slots(of: head.url).filter { slot in
-                guard let old = state.slots[slot].entry?.response.head, old.partition == head.partition else {
-                    return false
-                }
-                return old.selection == head.selection
-            }
-            let superseded = same.map { state.remove($0) }
-            guard cost <= maximumEntrySize else { return superseded }
-            return superseded + state.insert(head, body, cost: cost, limit: limit)
+            return entry.cost <= maximumEntrySize
+                ? state.insert(entry, limit: limit) : state.removeSuperseded(by: entry)
         }
     }
 }
 
 extension MemoryStore.State {
-    func slots(of url: String) -> [Int] { index[url] ?? [] }
+    /// Returns the slots of a URL in all partitions.
+    func slots(of url: String) -> [Int] {
+        ([""] + (partitions[url] ?? [])).flatMap { index[MemoryStore.Place(url: url, partition: $0)] ?? [] }
+    }
 
-    func body(in slot: Int) -> MemoryBody? { slots[slot].entry?.response.body as? MemoryBody }
+    /// Returns the slot of a response; nil if it was replaced or removed.
+    func slot(of stored: StoredResponse) -> Int? {
+        guard let body = stored.body as? MemoryBody else { return nil }
+        let place = MemoryStore.Place(url: stored.head.url, partition: stored.head.partition)
+        return index[place]?.first { slots[$0].entry?.body === body }
+    }
 
     /// Returns the newest entry that the request selects.
     func slot(for key: CacheKey, _ fields: [HeaderField]) -> Int? {
+        guard let found = index[MemoryStore.Place(url: key.url, partition: key.partition)] else { return nil }
+        if found.count == 1 {
+            return slots[found[0]].entry?.response.head.isSelected(by: fields) == true ? found[0] : nil
+        }
+        // The request's values are read and hashed once for each list of names.
+        var asked: [(selection: Selection, hash: Int)] = []
         var best: (slot: Int, id: UInt64)?
-        for slot in slots(of: key.url) {
-            guard let entry = slots[slot].entry, entry.response.head.partition == key.partition,
-                entry.id > best?.id ?? 0, entry.response.head.isSelected(by: fields)
+        for slot in found {
+            guard let entry = slots[slot].entry, entry.id > best?.id ?? 0 else { continue }
+            let head = entry.response.head
+            if asked.last?.selection.names != head.selection.names {
+                if let known = asked.firstIndex(where: { $0.selection.names == head.selection.names }) {
+                    asked.append(asked.remove(at: known))
+                } else {
+                    let selection = Selection(names: head.selection.names, in: fields)
+                    asked.append((selection, selection.hashValue))
+                }
+            }
+            guard let last = asked.last, last.hash == entry.hash, head.isSelected(by: last.selection, of: fields)
             else { continue }
             best = (slot, entry.id)
         }
         return best?.slot
     }
 
-    /// Adds an entry. Returns the responses that were removed to keep the limit, to be released after unlocking.
-    mutating func insert(_ head: StoredHead, _ body: MemoryBody, cost: UInt64, limit: UInt64) -> [StoredResponse?] {
-        var removed: [StoredResponse?] = []
-        while bytes + cost > limit, oldest >= 0 {
+    /// Removes the entries that the same requests select. Returns their responses, to be released after unlocking.
+    mutating func removeSuperseded(by entry: MemoryStore.Entry) -> [StoredResponse?] {
+        let same = index[entry.place]?.filter { slot in
+            guard let old = slots[slot].entry, old.hash == entry.hash else { return false }
+            return old.response.head.selection == entry.response.head.selection
+        }
+        return (same ?? []).map { remove($0) }
+    }
+
+    /// Adds an entry in place of those that the same requests select. Returns the responses that were removed, also to
+    /// keep the limits, to be released after unlocking.
+    mutating func insert(_ entry: MemoryStore.Entry, limit: UInt64) -> [StoredResponse?] {
+        var removed = removeSuperseded(by: entry)
+        let variants = index[entry.place] ?? []
+        if variants.count >= Selection.maximumCount, let slot = variants.min(by: { slots[$0].use < slots[$1].use }) {
+            removed.append(remove(slot))
+            evicted += 1
+        }
+        while bytes + entry.cost > limit, oldest >= 0 {
             removed.append(remove(oldest))
             evicted += 1
         }
         lastID += 1
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append(MemoryStore.Slot()) }
-        slots[slot].entry = MemoryStore.Entry(
-            id: lastID, response: StoredResponse(head: head, body: body), cost: cost)
-        index[head.url, default: []].append(slot)
-        bytes += cost
+        slots[slot].entry = entry
+        slots[slot].entry?.id = lastID
+        if index[entry.place]?.append(slot) == nil {
+            index[entry.place] = [slot]
+            if !entry.place.partition.isEmpty {
+                partitions[entry.place.url, default: []].insert(entry.place.partition)
+            }
+        }
+        bytes += entry.cost
         link(slot)
         return removed
     }
@@ -186,9 +243,16 @@ extension MemoryStore.State {
     @discardableResult
     mutating func remove(_ slot: Int) -> StoredResponse? {
         guard let entry = slots[slot].entry.take() else { return nil }
-        let url = entry.response.head.url
-        index[url]?.removeAll { $0 == slot }
-        if index[url]?.isEmpty == true { index[url] = nil }
+        let place = entry.place
+        index[place]?.removeAll { $0 == slot }
+        if index[place]?.isEmpty == true {
+            index[place] = nil
+            if !place.partition.isEmpty, partitions[place.url]?.remove(place.partition) != nil,
+                partitions[place.url]?.isEmpty == true
+            {
+                partitions[place.url] = nil
+            }
+        }
         bytes -= entry.cost
         unlink(slot)
         free.append(slot)
@@ -202,7 +266,8 @@ extension MemoryStore.State {
     }
 
     private mutating func link(_ slot: Int) {
-        (slots[slot].newer, slots[slot].older) = (-1, newest)
+        lastUse += 1
+        (slots[slot].newer, slots[slot].older, slots[slot].use) = (-1, newest, lastUse)
         if newest >= 0 { slots[newest].newer = slot } else { oldest = slot }
         newest = slot
     }
@@ -221,120 +286,4 @@ private final class MemoryListing: CacheListing {
     init(_ entries: [(head: StoredHead, size: UInt64)]) { self.entries = Protected(entries) }
 
     func next() async -> [(head: StoredHead, size: UInt64)]? { entries.withLock { $0.take() } }
-}
-
-/// A body in memory.
-final class MemoryBody: StoredBody {
-    let data: Data
-
-    init(_ data: Data) { self.data = data }
-
-    var count: UInt64 { UInt64(data.count) }
-
-    var whole: Data? { data.count <= StoredResponse.buffer ? data : nil }
-
-    func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
-        if position == 0, let whole { return done(.success(whole)) }
-        let start = data.startIndex + Int(position)
-        done(.success(data.subdata(in: start..<min(start + StoredResponse.buffer, data.endIndex))))
-    }
-}
-
-/// A response that is being collected in memory.
-private final class MemoryWriter: CacheWriter {
-    private struct Chunk {
-        let start: Int
-        let bytes: Data
-    }
-
-    private struct State {
-        var chunks: [Chunk] = []
-        var size = 0
-        var reserved: UInt64
-        var isOpen = true
-        /// The body after the commit, for readers that have not read everything yet.
-        var committed: MemoryBody?
-
-        /// Returns the bytes from the position to the end of their chunk; nil if they are not there.
-        func bytes(at position: Int) -> Data? {
-            // The last chunk that starts at the position or before it
-            var (low, high) = (0, chunks.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if chunks[middle].start <= position { low = middle + 1 } else { high = middle }
-            }
-            guard low > 0, position < size else { return nil }
-            let chunk = chunks[low - 1]
-            return position == chunk.start ? chunk.bytes : chunk.bytes.dropFirst(position - chunk.start)
-        }
-    }
-
-    private let head: StoredHead
-    private let mark: UInt64
-    private let store: MemoryStore
-    private let box: Protected<State>
-
-    init(_ head: StoredHead, reserved: UInt64, mark: UInt64, store: MemoryStore) {
-        (self.head, self.mark, self.store) = (head, mark, store)
-        box = Protected(State(reserved: reserved))
-    }
-
-    func append(_ bytes: Data) {
-        guard !bytes.isEmpty else { return }
-        let missing = box.withLock { state -> UInt64? in
-            guard state.isOpen else { return nil }
-            state.chunks.append(Chunk(start: state.size, bytes: bytes))
-            state.size += bytes.count
-            let needed = UInt64(state.size)
-            return needed > state.reserved ? needed - state.reserved : 0
-        }
-        guard let missing, missing > 0 else { return }
-        guard store.accepts(UInt64(box.withLock { $0.size })), store.reserve(missing) else { return drop() }
-        box.withLock { $0.reserved += missing }
-    }
-
-    func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
-        let (bytes, body) = box.withLock { ($0.bytes(at: Int(position)), $0.committed) }
-        if let body { return body.read(at: position, done) }
-        done(bytes.map(Result.success) ?? .failure(TransportError(.other, "the response was too large to be stored")))
-    }
-
-    var isOpen: Bool { box.withLock { $0.isOpen } }
-
-    func commit(head: StoredHead?, body: Data?) {
-        guard let chunks = close(keepingChunks: true) else { return }
-        let received = MemoryBody(Self.joined(chunks))
-        _ = box.withLock { state in
-            (state.committed, state.chunks) = (received, [])
-            return chunks
-        }
-        // A handler's body may be a part of a larger one, too.
-        let replacement = body.map { MemoryBody(Self.joined([Chunk(start: 0, bytes: $0)])) }
-        store.insert(head ?? self.head, replacement ?? received, since: mark)
-    }
-
-    /// Returns a copy of the bytes. The chunks may be parts of larger blocks of the transport, which the copy releases.
-    private static func joined(_ chunks: [Chunk]) -> Data {
-        var data = Data(capacity: chunks.reduce(0) { $0 + $1.bytes.count })
-        for chunk in chunks { chunk.bytes.withUnsafeBytes { data.append($0.bindMemory(to: UInt8.self)) } }
-        return data
-    }
-
-    func drop() { _ = close(keepingChunks: false) }
-
-    /// Ends the collection. Returns the chunks; nil if it has ended before.
-    private func close(keepingChunks: Bool) -> [Chunk]? {
-        let (chunks, reserved) = box.withLock { state -> ([Chunk]?, UInt64) in
-            guard state.isOpen else { return (nil, 0) }
-            defer {
-                (state.isOpen, state.reserved) = (false, 0)
-                if !keepingChunks { state.chunks = [] }
-            }
-            return (state.chunks, state.reserved)
-        }
-        if reserved > 0 { store.release(reserved) }
-        return chunks
-    }
-
-    deinit { drop() }
 }

@@ -117,7 +117,18 @@ package final class StoredHead: Sendable {
 
     /// Returns whether a request with these fields selects the response.
     func isSelected(by fields: [HeaderField]) -> Bool {
-        selection.matches(fields) && !(isForNoCookies && fields.contains(where: \.isCookie))
+        selection.matches(fields) && isForCookies(of: fields)
+    }
+
+    /// Returns whether a request with these fields selects the response.
+    ///
+    /// - Parameter asked: The selection of the request by the names of this response's selection.
+    func isSelected(by asked: Selection, of fields: [HeaderField]) -> Bool {
+        asked == selection && !selection.variesWithEverything && isForCookies(of: fields)
+    }
+
+    private func isForCookies(of fields: [HeaderField]) -> Bool {
+        !(isForNoCookies && fields.contains(where: \.isCookie))
     }
 
     /// The age of the response in seconds (RFC 9111, section 4.2.3).
@@ -183,7 +194,14 @@ struct FieldRules {
 }
 
 /// The request fields for which a response was selected: their names and values.
-package struct Selection: Sendable, Equatable {
+///
+/// A server chooses the names, and any client the values, so both have limits.
+package struct Selection: Sendable, Hashable {
+    /// The maximum number of responses to one URL and one party that a store keeps. They differ in their selections.
+    package static let maximumCount = 32
+    /// The maximum size of all names in bytes, with four bytes for each name.
+    private static let maximumSize = 2 << 10
+
     /// The names in lower case, sorted.
     package let names: [String]
     /// The values, one for each name; nil for a field that the request did not have.
@@ -216,6 +234,9 @@ package struct Selection: Sendable, Equatable {
         self.names = names.sorted()
         values = self.names.map { Self.value(of: $0, in: fields) }
     }
+
+    /// Whether the names are few enough to be stored.
+    var isStorable: Bool { names.reduce(0) { $0 + $1.utf8.count + 4 } <= Self.maximumSize }
 
     /// Whether no request selects the response, because `Vary` has a `*`.
     var variesWithEverything: Bool { names.contains("*") }

@@ -86,6 +86,49 @@ struct MemoryStoreTests {
         #expect(found("a", "other", english) == nil && store.usage.entries == 0 && store.usage.bytes == 0)
     }
 
+    @Test("A URL has at most 32 variants for each party, and the least recently used one goes first")
+    func variants() {
+        func language(_ number: Int) -> [HeaderField] { [HeaderField(name: "Accept-Language", value: "l\(number)")] }
+        for number in 0..<32 {
+            add(head("a", "", "l\(number)"), 1)
+            add(head("a", "party \(number)", "en"), 1)
+        }
+        add(head("b"), 1)
+        #expect(store.usage.entries == 65 && store.usage.evicted == 0)
+        #expect(found("a", "", language(0)) != nil)
+        for number in 32..<40 { add(head("a", "", "l\(number)"), 1) }
+        #expect(store.usage.entries == 65 && store.usage.evicted == 8)
+        let left = (0..<40).filter { found("a", "", language($0)) != nil }
+        #expect(left == [0] + Array(9..<40))
+        // A variant that takes the place of another one removes no third one.
+        add(head("a", "", "l39"), 2)
+        #expect(store.usage.evicted == 8 && found("a", "", language(39))?.body.count == 2)
+        store.remove(url: "a")
+        #expect(store.usage.entries == 1 && found("b") != nil)
+    }
+
+    @Test("The newest variant is found among those with other names, and a response with too many names is not stored")
+    func namesOfVariants() {
+        func varying(_ values: [String: String?]) -> StoredHead {
+            let names = values.keys.sorted()
+            return StoredHead(
+                url: "a", partition: "", selection: Selection(names: names, values: names.map { values[$0] ?? nil }),
+                head: ResponseHead(status: 200), requested: 0, received: 0)
+        }
+        let fields = [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "2")]
+        let fitting: [[String: String?]] = [["a": "1"], ["b": "2"], ["a": "1", "b": "2"], ["a": "1", "c": nil], [:]]
+        for (size, values) in fitting.enumerated() {
+            add(varying(values), size)
+            add(varying(values.mapValues { _ in "other" }.merging(["d": "x"]) { old, _ in old }), 100)
+            #expect(found("a", "", fields)?.body.count == UInt64(size))
+        }
+        add(varying(["a": "1"]), 9)
+        #expect(found("a", "", fields)?.body.count == 9)
+        #expect(store.begin(varying(["*": nil]), length: 1) != nil)
+        let many = (0..<400).map { ("x-\($0)", Optional("")) }
+        #expect(store.begin(varying(Dictionary(uniqueKeysWithValues: many)), length: 1) == nil)
+    }
+
     @Test("A validation changes the head, unless the response was replaced or removed meanwhile")
     func updating() throws {
         add(head("a"), 1)

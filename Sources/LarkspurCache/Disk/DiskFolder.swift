@@ -122,8 +122,8 @@ final class DiskFolder: Sendable {
 
     // MARK: Lists
 
-    /// Returns the names in a subfolder, or in the cache's folder itself.
-    func names(in shard: String?) -> [String] {
+    /// Returns the names in a subfolder, or in the cache's folder itself, that begin with a prefix.
+    func names(in shard: String?, beginningWith prefix: String = "") -> [String] {
         guard let root = try? root() else { return [] }
         let descriptor = systemOpen(
             root.descriptor, shard ?? ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
@@ -136,9 +136,11 @@ final class DiskFolder: Sendable {
         var names: [String] = []
         while let entry = readdir(stream) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { text in
+                    strncmp(text, prefix, prefix.utf8.count) == 0 ? String(cString: text) : nil
+                }
             }
-            if name != ".", name != ".." { names.append(name) }
+            if let name, name != ".", name != ".." { names.append(name) }
         }
         return names
     }

@@ -165,6 +165,9 @@ struct DiskName: Hashable {
 
     func entry(_ selection: DiskSelection) -> String { "\(base)-\(selection.tag)" }
 
+    /// The beginning of the names of all entries that differ only in their selections.
+    var entryPrefix: String { "\(base.dropFirst(shard.utf8.count + 1))-" }
+
     /// The path of the file with the names of the fields by which the responses of the URL are selected.
     var variants: String { base + Self.variantsSuffix }
 

@@ -141,12 +141,11 @@ package final class DiskStore: CacheStore {
             head, overhead: UInt64(size), reserved: space, mark: box.withLock { $0.removals.last }, store: self)
     }
 
-    /// Returns the most space that a head can take; nil if it is too large to store. A server may send any number of
-    /// names in `Vary`.
+    /// Returns the most space that a head can take; nil if it is too large to store.
     private static func space(of head: StoredHead) -> Int? {
         let names = head.selection.names.reduce(0) { $0 + $1.utf8.count + 4 }
         let size = head.head.rawFields.count + head.url.utf8.count + 64 * head.selection.names.count + names + 256
-        return size <= DiskFormat.maximumRecordSize && names <= DiskVariants.maximumSize / 8 ? size : nil
+        return size <= DiskFormat.maximumRecordSize && head.selection.isStorable ? size : nil
     }
 
     func accepts(_ size: UInt64) -> Bool { size <= maximumEntrySize }
@@ -189,7 +188,8 @@ package final class DiskStore: CacheStore {
         // The search before the request has usually looked for the names already. If another process has noted other
         // names since, it has kept those of this response among them, or the next search is a miss.
         let isNoted = names.withLock { $0.takeMissingVariants(of: name, record.url) } && record.selection.isAlwaysTried
-        if !isNoted { try folder.note(record.selection, of: name) }
+        var hasVariants = isNoted
+        if !isNoted { hasVariants = try folder.note(record.selection, of: name) }
         let old = folder.status(of: path)
         let space = (size + 4095) / 4096 * 4096
         try change(name.shard) { () throws(DiskFailure) in
@@ -200,6 +200,7 @@ package final class DiskStore: CacheStore {
             (state.isFailing, state.wasRemoved, state.written) = (false, false, state.written + space)
             return state.bytes > limit || state.written > max(limit / 8, 1 << 20)
         }
+        if old == nil, hasVariants, !record.selection.names.isEmpty { limitVariants(of: name, keeping: path) }
         // `removeAll` works on another thread, and may have run in between.
         if !isCurrent(record.url, since: mark), let status = file.status { remove(path, ifSameAs: status) }
         if isDue { scan() } else { scanOnce() }
@@ -248,7 +249,7 @@ package final class DiskStore: CacheStore {
             let name = name(of: record.url, record.partition)
             let path = name.entry(record.selection)
             if path != entry.path {
-                try? folder.note(record.selection, of: name)
+                _ = try? folder.note(record.selection, of: name)
                 let replaced = folder.status(of: path)
                 try? change(name.shard) { () throws(DiskFailure) in
                     try folder.rename(entry.path, to: path)
@@ -319,7 +320,7 @@ package final class DiskStore: CacheStore {
         box.withLock { $0.removals.add(url) }
         perform(for: url) { [self] in
             let (shard, prefix) = DiskName.prefix(ofURL: url)
-            for name in folder.names(in: shard) where name.hasPrefix(prefix) {
+            for name in folder.names(in: shard, beginningWith: prefix) {
                 let path = "\(shard)/\(name)"
                 switch DiskName.kind(of: name) {
                 case .entry: if let status = folder.status(of: path) { remove(path, ifSameAs: status) }

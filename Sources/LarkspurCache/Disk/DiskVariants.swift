@@ -73,12 +73,12 @@ extension DiskFolder {
         return bytes.withUnsafeBytes { DiskVariants($0) }
     }
 
-    /// Makes a selection known before its first entry gets its name.
-    func note(_ selection: DiskSelection, of name: DiskName) throws(DiskFailure) {
+    /// Makes a selection known before its first entry gets its name. Returns whether the URL may have other selections.
+    func note(_ selection: DiskSelection, of name: DiskName) throws(DiskFailure) -> Bool {
         let known = variants(of: name)
-        if known == nil, selection.isAlwaysTried { return }
+        if known == nil, selection.isAlwaysTried { return true }
         var variants = known ?? DiskVariants()
-        guard variants.add(selection.names) else { return }
+        guard variants.add(selection.names) else { return true }
         let (file, path) = try create(in: name.shard)
         do throws(DiskFailure) {
             try file.write(variants.bytes, at: 0)
@@ -86,6 +86,24 @@ extension DiskFolder {
         } catch {
             remove(path)
             throw error
+        }
+        return known != nil
+    }
+}
+
+extension DiskStore {
+    /// Removes the least recently used responses that differ from a new one only in their selections, if there are too
+    /// many.
+    ///
+    /// - Parameter path: The path of the new response.
+    func limitVariants(of name: DiskName, keeping path: String) {
+        let names = folder.names(in: name.shard, beginningWith: name.entryPrefix)
+        let paths = names.filter { DiskName.kind(of: $0) == .entry }.map { "\(name.shard)/\($0)" }
+        guard paths.count > Selection.maximumCount else { return }
+        let others = paths.filter { $0 != path }.compactMap { path in folder.status(of: path).map { (path, $0) } }
+        let oldest = others.sorted { $0.1.modified < $1.1.modified }
+        for (path, status) in oldest.dropLast(Selection.maximumCount - 1) where remove(path, ifSameAs: status) {
+            box.withLock { $0.evicted += 1 }
         }
     }
 }
