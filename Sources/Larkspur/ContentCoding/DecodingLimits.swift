@@ -14,6 +14,10 @@ public struct DecodingLimits: Sendable, Hashable {
     /// have a high ratio, but are too small to fill the memory.
     public var sizeFreeOfRatio: UInt64 = 4 << 20
 
+    /// The maximum number of received bytes that decode to nothing; 1 MiB by default. Each decoded byte allows for 64
+    /// more. A coded body can have any number of empty blocks or streams, padding and metadata.
+    public var maximumEmptySize: UInt64 = 1 << 20
+
     /// Creates the default limits.
     public init() {}
 
@@ -22,10 +26,22 @@ public struct DecodingLimits: Sendable, Hashable {
         var limits = DecodingLimits()
         limits.maximumSize = .max
         limits.maximumRatio = .max
+        limits.maximumEmptySize = .max
         return limits
     }()
 
-    func check(_ decoded: UInt64, from encoded: UInt64) throws(RequestError) {
+    /// - Parameters:
+    ///   - decoded: The number of bytes that a coding's decoder has decoded.
+    ///   - consumed: The number of bytes that this decoder has read.
+    ///   - encoded: The number of bytes of the body that were received.
+    func check(_ decoded: UInt64, from consumed: UInt64, of encoded: UInt64) throws(RequestError) {
+        let (free, isAny) = decoded.multipliedReportingOverflow(by: 64)
+        guard isAny || consumed <= free || consumed - free <= maximumEmptySize else {
+            throw RequestError(
+                .contentTooLarge,
+                "more than \(maximumEmptySize) bytes of the body decode to nothing, as in an endless row of empty blocks; "
+                    + "raise options.decodingLimits to accept it")
+        }
         guard decoded <= maximumSize else {
             throw RequestError(
                 .contentTooLarge,

@@ -48,7 +48,7 @@ final class DecodingStage {
             guard let (count, state) = coder?.run(&rest, into: piece) else { return }
             consumed += UInt64(before - rest.count)
             produced += UInt64(count)
-            try limits.check(produced, from: received ?? consumed)
+            try limits.check(produced, from: consumed, of: received ?? consumed)
             if count > 0 { try take(UnsafeRawBufferPointer(rebasing: piece[..<count])) }
             switch state {
             case .continues:
@@ -81,6 +81,7 @@ final class DecodingStage {
         case .padding:
             guard bytes.allSatisfy({ $0 == 0 }) else { throw failure("it continues after its end") }
             consumed += UInt64(bytes.count)
+            try limits.check(produced, from: consumed, of: consumed)
             return false
         }
         position = .inside

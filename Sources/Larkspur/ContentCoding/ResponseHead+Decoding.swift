@@ -1,4 +1,22 @@
+extension Hop {
+    /// The codings that the client must decode, in the order in which the server applied them.
+    var codings: [String] { head?.codings(for: request) ?? [] }
+}
+
 extension ResponseHead {
+    /// Returns the codings that the client must decode in the body of a response to this request, in the order in which
+    /// the server applied them.
+    func codings(for request: OutgoingRequest) -> [String] {
+        if bodyIsDecoded { return [] }
+        // Transfer codings belong to the connection, so they are decoded even if the user wants the encoded content.
+        let isPlain = self["Transfer-Encoding"].map { HTTPHeaders.areEqual($0, "chunked") } ?? true
+        let transfer = isPlain ? [] : ContentCoding.transferNames(in: self)
+        guard status != 206, request.options.decodesContent ?? true, self["Content-Encoding"] != nil else {
+            return transfer
+        }
+        return ContentCoding.names(in: values(for: "Content-Encoding")) + transfer
+    }
+
     /// Returns the content of a body, or of the first part of a body, without its content codings.
     ///
     /// Recorders call this function with the bytes of ``RequestEvent/copyBody(_:)``. Bytes that are damaged, end
@@ -10,7 +28,7 @@ extension ResponseHead {
     /// - Returns: The decoded bytes, and whether they are the whole content. Nil if a coding is not supported. Bytes
     ///   without a coding are returned unchanged.
     public func decoded(_ body: Data, of request: OutgoingRequest, upTo limit: Int) -> (bytes: Data, isWhole: Bool)? {
-        let codings = Hop(request: request, head: self).codings
+        let codings = codings(for: request)
         guard !codings.isEmpty, !body.isEmpty else { return (body, true) }
         let limits = request.options.decodingLimits ?? DecodingLimits()
         guard var decoder = try? ContentDecoder(codings: codings, limits: limits) else { return nil }

@@ -28,10 +28,11 @@ extension RequestPipeline {
         #endif
     }
 
-    /// Runs the steps after a hop that no task waits for, on the awaiter's or the transport's thread.
-    func resume(after exchange: CompletedExchange) {
+    /// Runs the steps after a hop, or after the head of its response, that no task waits for, on the awaiter's or the
+    /// transport's thread.
+    func resume(after outcome: HopOutcome) {
         run { () throws(Exit) in
-            try judge(.ended(exchange), HopLoop())
+            try judge(outcome, HopLoop())
         } rest: { next in
             core.keep(Task.detached { await run(next) })
         }

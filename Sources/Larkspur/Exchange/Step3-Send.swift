@@ -156,10 +156,10 @@ private final class Passage: Sendable {
             box.withLock { $0.errors.append(error) }
             try Task.checkCancellation()  // throws if only the task of this call was cancelled
             throw error
-        case .live(let exchange, let channel):
+        case .live(let exchange, let channel?):
             box.withLock { ($0.hopState, $0.latest) = (.live(channel), exchange) }
             return try response(exchange) { .live(LiveBody(HopBody(channel, of: $0))) }
-        case .redirect, .gated, .notBegun: throw CancellationError()
+        case .live, .redirect, .notBegun: throw CancellationError()
         }
     }
 

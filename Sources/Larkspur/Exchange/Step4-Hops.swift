@@ -18,8 +18,7 @@ extension RequestPipeline {
         case .ended(let exchange): return try judgeEnd(exchange, loop)
         case .redirect(let head, let body):
             return .later { () async throws(Exit) in try await judgeRedirect(head, body, loop) }
-        case .gated(let head): return .later { () async throws(Exit) in try await collect(head) }
-        case .live(let head, let body): return .now(.receive(head, body))
+        case .live(let head, let body): return deliver(head, body)
         case .notBegun: throw .abandon
         }
     }
@@ -29,16 +28,11 @@ extension RequestPipeline {
         let (plan, inquiry) = try core.settle()
         guard let hop = exchange.hop, hop.error == nil else { return try judgeFailure(exchange, plan, inquiry, loop) }
         guard let head = hop.head, HopPolicy.isAnswered(head, to: hop.request) else {
-            guard !exchange.codings.isEmpty else {
-                return isStepwise ? .now(.examine(exchange, plan)) : try examine(exchange, plan)
-            }
-            // Decoding runs in a task, because the server determines the size of the body, and decoding a large body
-            // takes long.
-            return .later { () async throws(Exit) in .now(.examine(decoded(exchange), try core.currentPlan())) }
+            return isStepwise ? .now(.examine(exchange, plan)) : try examine(exchange, plan)
         }
         let hops = exchange.history.last?.hops.dropFirst(loop.earlier) ?? []
         switch HopPolicy.verdict(on: Array(hops), cookies: { core.cookies(for: $0) }, secured: core.secured) {
-        case .deliver: return .now(.examine(decoded(exchange), plan))
+        case .deliver: return .now(.examine(exchange, plan))
         case .refuse(let error), .fail(let error):
             let error = RequestError(wrapping: error, as: .redirectRefused, stage: .sending)
             return .now(.examine(failed(error, exchange), plan))

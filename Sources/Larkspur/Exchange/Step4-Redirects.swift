@@ -16,8 +16,7 @@ extension RequestPipeline {
             core.emit(.redirect(request))
             return .wait(request, try core.currentPlan(), loop)
         case .success(nil):
-            if let body { return .now(.receive(head, body)) }
-            return try await collect(head)
+            return deliver(head, body)
         case .failure(let error):
             let exchange = try await drop(body)
             let refusal = RequestError(wrapping: error, as: .redirectRefused, stage: .sending)

@@ -1,6 +1,45 @@
-/// The fifth step, for bodies that are not kept in memory. The head is validated first. Then the body goes to the
-/// receiver in chunks, with back pressure.
+/// The fifth step, for bodies that the pipeline gets after their heads.
+///
+/// For a receiver, the head is validated first. Then the body goes to the receiver in chunks, with back pressure. Other
+/// bodies are collected in memory. They are here if they have content codings, or if user code has to see the head
+/// first.
 extension RequestPipeline {
+    /// Returns the step that handles the body of the final response.
+    func deliver(_ head: CompletedExchange, _ body: ByteChannel?) -> Next {
+        if core.receiver != nil, let body { return .now(.receive(head, body)) }
+        return .later { () async throws(Exit) in try await collect(head, body) }
+    }
+
+    /// Collects a body in memory, after response gates have seen the head. A body from a channel is decoded as it
+    /// arrives, in a task, because decoding takes long. A body that cannot be decoded ends the hop at once.
+    private func collect(_ head: CompletedExchange, _ body: ByteChannel?) async throws(Exit) -> Next {
+        let plan = try core.currentPlan()
+        let gated = plan.gatesSeeHead ? try await passGates(head, plan) : head
+        try core.enter(.sending)  // the stage of an error while the rest of the body arrives
+        var (content, problem): (Data?, RequestError?) = (nil, nil)
+        if gated.error == nil, let body, let hop = head.hop {
+            core.allowBody()
+            do {
+                content = try await HopBody(body, of: hop).collected { core.read { $0.needsBody } }
+            } catch {
+                problem = RequestError(wrapping: error, as: .undecodableContent, stage: .sending)
+            }
+        }
+        // The error about an unknown coding has the whole body, which may be a readable text.
+        let isWanted = gated.error == nil && (problem == nil || problem?.code == .unsupportedCoding)
+        guard case .ended(let ended) = await core.hopEnd(isWanted ? .collected : .cancelled) else { throw .abandon }
+        await core.settleDraft(of: ended)
+        let settled = try core.settle().plan
+        if let error = gated.error { return .now(.examine(failed(error, ended), settled)) }
+        if let error = ended.hop?.error, problem == nil || error.code == .timedOut {
+            return .now(.examine(try failed(by: error, ended), settled))
+        }
+        if let problem { return .now(.examine(failed(problem, ended), settled)) }
+        guard let content, let coded = ended.data, !coded.isEmpty else { return .now(.examine(ended, settled)) }
+        core.emit(.decode(head.hop?.codings ?? [], from: coded.count, to: content.count))
+        return .now(.examine(ended.with(content), settled))
+    }
+
     /// Receives the body of a hop. If the receiver can be called with the bytes, the work that follows the body's end
     /// is left to the driver.
     func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> Next {

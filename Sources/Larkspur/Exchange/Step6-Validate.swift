@@ -74,18 +74,4 @@ extension RequestPipeline {
             _ = core.read { $0.attempt?.passedGates += 1 }
         }
     }
-
-    /// Calls the gates for a response whose body is kept in memory. If the gates allow the response, collects the body.
-    func collect(_ head: CompletedExchange) async throws(Exit) -> Next {
-        let plan = try core.currentPlan()
-        let gated = plan.gatesSeeHead ? try await passGates(head, plan) : head
-        try core.enter(.sending)  // the stage of an error while the rest of the body arrives
-        guard case .ended(let exchange) = await core.hopEnd(gated.error == nil ? .collected : .cancelled) else {
-            throw .abandon
-        }
-        let settled = try core.settle().plan
-        if let error = gated.error { return .now(.examine(failed(error, exchange), settled)) }
-        guard let error = exchange.hop?.error else { return .now(.examine(decoded(exchange), settled)) }
-        return .now(.examine(try failed(by: error, exchange), settled))
-    }
 }

@@ -13,6 +13,12 @@ struct HopBody: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> Iterator { Iterator(channel, hop) }
 
+    /// Returns the whole body; nil if the hop fails or the body is no longer needed. Throws if the body cannot be
+    /// decoded, as soon as the bytes show it.
+    func collected(while isNeeded: () -> Bool) async throws -> Data? {
+        try await makeAsyncIterator().rest(while: isNeeded)
+    }
+
     final class Iterator: AsyncIteratorProtocol {
         /// The number of encoded bytes to decode at a time. This number is small, because the decoded bytes stay in
         /// memory until the reader requests them.
@@ -34,10 +40,7 @@ struct HopBody: AsyncSequence, Sendable {
 
         func next(isolation: isolated (any Actor)?) async throws -> Data? {
             guard !codings.isEmpty else { return try await channel.next() }
-            if decoder == nil {
-                decoder = try ContentDecoder(
-                    codings: codings, limits: hop.request.options.decodingLimits ?? DecodingLimits())
-            }
+            try begin()
             while true {
                 if chunk?.isEmpty ?? true { chunk = try await channel.next() }
                 guard chunk != nil else { break }
@@ -46,6 +49,38 @@ struct HopBody: AsyncSequence, Sendable {
             }
             try decoder.take()?.finish()
             return nil
+        }
+
+        fileprivate func rest(while isNeeded: () -> Bool) async throws -> Data? {
+            struct NotNeeded: Error {}
+            var rest = Data()
+            while isNeeded() {
+                let next: Data?
+                do { next = try await channel.next() } catch is RequestError { return nil }
+                guard let next else {
+                    try decoder.take()?.finish()
+                    return rest
+                }
+                try begin()
+                do {
+                    try next.withUnsafeBytes { bytes in
+                        try decoder?.decode(bytes) { piece in
+                            try Task.checkCancellation()
+                            guard isNeeded() else { throw NotNeeded() }
+                            rest.append(contentsOf: piece)
+                        }
+                    }
+                } catch is NotNeeded {
+                    return nil
+                }
+            }
+            return nil
+        }
+
+        private func begin() throws(RequestError) {
+            guard decoder == nil else { return }
+            decoder = try ContentDecoder(
+                codings: codings, limits: hop.request.options.decodingLimits ?? DecodingLimits())
         }
 
         private func decodePiece() throws -> Data {

@@ -284,6 +284,15 @@ struct CacheTests {
         #expect(await stage.get().value == "3")
     }
 
+    @Test("A handler is also asked if a response gate sees the head first")
+    func handlerBehindGate() async {
+        let stage = CacheStage { _, _ in .fresh("1") }
+        let request = await stage.session.request("http://h/").cacheResponse(
+            using: .modify { $0.body = Data("2".utf8) })
+        #expect(await request.onResponseHead { _ in .allow }.serializingString().response.value == "1")
+        #expect(await stage.get(policy: .onlyCached).value == "2")
+    }
+
     @Test("The cache shows its entries and removes what it is told to")
     func entries() async throws {
         let stage = CacheStage { _, number in .fresh("12345", ["Vary": "A"]) }

@@ -158,19 +158,4 @@ struct DecodedResponseTests {
         let request = await trusting.request(server.url) { $0.options.decodingLimits = DecodingLimits() }
         #expect(await request.serializingData().response.error?.code == .contentTooLarge)
     }
-
-    @Test("Decoding ends with its task, without decoding the rest")
-    func cancelled() async throws {
-        let coded = Data(try Bomb.zeros(1 << 20))
-        let fields = [HeaderField(name: "Content-Encoding", value: "gzip")]
-        let hop = Hop(
-            request: OutgoingRequest(url: try RequestURL("http://h/")), head: ResponseHead(status: 200, fields: fields))
-        let exchange = CompletedExchange(hop: hop, data: coded)
-        let task = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
-            return try exchange.decoded()
-        }
-        await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(try exchange.decoded().data == Data(count: 1 << 20))
-    }
 }

@@ -96,6 +96,42 @@ struct DecodingLimitsTests {
         #expect(try Decoded(coded, ["gzip"], limits: limits) == .bytes([UInt8](repeating: 0, count: 100_000)))
     }
 
+    /// Bodies that go on without content: the coding, the beginning, and the bytes to repeat.
+    private static let endless: [(String, [UInt8], [UInt8])] = [
+        ("gzip", [], CodedBody.gzip.empty),
+        ("gzip", CodedBody.gzip.empty, [0]),
+        ("deflate", [], [0, 0, 0, 0xFF, 0xFF]),
+        ("deflate", [0x78, 0x9C], [0, 0, 0, 0xFF, 0xFF]),
+        ("br", [0x0C], [0x06]),
+        ("zstd", [], CodedBody.zstd.empty),
+        ("zstd", [0x28, 0xB5, 0x2F, 0xFD, 0, 0x38], [0, 0, 0]),
+        ("zstd", [], [0x50, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 1, 1]),
+    ]
+
+    @Test("Bytes that decode to nothing have a limit of 1 MiB in each coding", arguments: endless)
+    func nothing(_ coding: String, _ start: [UInt8], _ empty: [UInt8]) throws {
+        let allowed = start + (0..<(1_000_000 / empty.count)).flatMap { _ in empty }
+        #expect(try outcome(allowed, [coding]).code != .contentTooLarge)
+        let tooMany = allowed + (0..<(100_000 / empty.count)).flatMap { _ in empty }
+        #expect(try outcome(tooMany, [coding]).code == .contentTooLarge)
+        #expect(try outcome(tooMany, [coding], .none).code != .contentTooLarge)
+        var coded: [UInt8] = []
+        try tooMany.withUnsafeBytes { try ContentEncoder(.gzip).encode($0, isLast: true) { coded += $0 } }
+        #expect(try outcome(coded, [coding, "gzip"]).code == .contentTooLarge)
+    }
+
+    @Test("Each decoded byte allows for 64 bytes without content, and for no more")
+    func emptySize() throws {
+        let body = CodedBody.gzip
+        var limits = DecodingLimits()
+        let coded = body.bytes + (0..<1_000).flatMap { _ in body.empty } + body.bytes
+        let most = coded.count - body.bytes.count
+        limits.maximumEmptySize = UInt64(most - 64 * CodedBody.text.count)
+        #expect(try outcome(coded, body.codings, limits).code == nil)
+        limits.maximumEmptySize -= 1
+        #expect(try outcome(coded, body.codings, limits).code == .contentTooLarge)
+    }
+
     @Test("A zstd frame may require a window of 8 MiB and no larger one", arguments: [(13, true), (14, false)])
     func window(_ exponent: UInt8, _ isAllowed: Bool) throws {
         let (count, code) = try outcome(Bomb.zstd(blocks: 2, windowExponent: exponent), ["zstd"])

@@ -242,9 +242,9 @@ final class RequestModel {
         case .complete(_, let outcome, _):
             met.insert(.endInTask)
             machine = .ready(.now(.judge(outcome, loop)))
-        case .resume(let exchange, _, _):
+        case .resume(let outcome, _, _):
             met.insert(.endWithoutTask)
-            machine = .ready(.now(.judge(.ended(exchange), loop)))
+            machine = .ready(.now(.judge(outcome, loop)))
         case .leave:
             guard let awaiter = awaiters.first(where: { $0.slot == 0 }) else {
                 return faults.append("a hop was left to an awaiter, and none waits")

@@ -50,6 +50,9 @@ final class HopProgress {
     @exclusivity(unchecked) var informationalResponses: [ResponseHead] = []
     @exclusivity(unchecked) var trailers: HTTPHeaders?
     @exclusivity(unchecked) var sink: BodySink
+    /// The channel to the pipeline, which decodes a body that is collected in memory as it arrives; nil for other
+    /// bodies.
+    @exclusivity(unchecked) private var decoding: ByteChannel?
     @exclusivity(unchecked) var pace = Pace.settled(.suspended)
 
     init(
@@ -77,6 +80,25 @@ final class HopProgress {
     /// Returns whether the hop succeeded and no other hop follows.
     func isDelivered(with error: TransportError?) -> Bool { !isDiscarding && error == nil }
 
+    /// The channel by which the pipeline gets the body; nil if it gets the whole body at its end, or none.
+    var channel: ByteChannel? {
+        switch sink {
+        case .channel(let channel): channel
+        case .memory: decoding
+        case .discard: nil
+        }
+    }
+
+    /// Whether the head is for a receiver or for user code, which has to see it before the body.
+    var showsHead: Bool {
+        if case .channel = sink { true } else { isGated || awaitsHandler }
+    }
+
+    /// Makes the pipeline decode a body in memory as it arrives, if it has content codings.
+    func prepareDecoding() {
+        if case .memory = sink, let head, !head.codings(for: request).isEmpty { decoding = ByteChannel() }
+    }
+
     var isDiscarding: Bool {
         if case .discard = sink { true } else { false }
     }
@@ -98,14 +120,12 @@ final class HopProgress {
 enum HopOutcome: Sendable {
     /// The hop has ended.
     case ended(CompletedExchange)
-    /// The head of a response. The channel delivers the body, and the hop ends after the body.
-    case live(CompletedExchange, ByteChannel)
+    /// The head of a response. The hop ends after the body, which the channel delivers. Without a channel the body is
+    /// collected in memory. If response gates have to see the head, only the first part of the body arrives before.
+    case live(CompletedExchange, ByteChannel?)
     /// The head of a redirect that a redirect handler decides about. Meanwhile the body is collected in memory or waits
     /// in the channel.
     case redirect(CompletedExchange, ByteChannel?)
-    /// The head of a response, for the response gates. Until the gates have decided, the transport delivers only the
-    /// first part of the body.
-    case gated(CompletedExchange)
     /// The hop was not begun, because the request was cancelled.
     case notBegun(RequestPhase.Verdict)
 
@@ -116,8 +136,7 @@ enum HopOutcome: Sendable {
 
     var hop: Hop? {
         switch self {
-        case .ended(let exchange), .live(let exchange, _), .redirect(let exchange, _), .gated(let exchange):
-            exchange.hop
+        case .ended(let exchange), .live(let exchange, _), .redirect(let exchange, _): exchange.hop
         case .notBegun: nil
         }
     }

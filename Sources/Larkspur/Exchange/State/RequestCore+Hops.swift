@@ -72,6 +72,9 @@ extension RequestCore {
     /// Cancels the hop in flight, because its response is no longer needed.
     func endHop() { read { $0.hop?.task }?.cancel() }
 
+    /// Lets the transport deliver the whole body of the hop in flight.
+    func allowBody() { read { $0.hop?.task }?.allow(upTo: .max) }
+
     /// The way to handle the rest of a body: keep it in memory, read and discard it so that the connection can be
     /// reused, or cut it off.
     enum RestOfBody { case collected, discarded, cancelled }
@@ -100,7 +103,7 @@ extension RequestCore {
     /// steps.
     func takeUpHop() {
         guard let (exchange, session, _) = box.withLock({ $0.takeUpHop() }) else { return }
-        RequestPipeline(core: self, session: session).resume(after: exchange)
+        RequestPipeline(core: self, session: session).resume(after: .ended(exchange))
     }
 
     /// Runs the steps after a hop whose end was left to an awaiter, in an unstructured task.
@@ -126,9 +129,9 @@ extension RequestCore {
         case .complete(let continuation, let outcome, _): continuation.resume(returning: outcome)
         case .endBody(let channel, let error, _):
             channel?.end(error.map { RequestError(wrapping: $0, as: .connectionLost) })
-        case .resume(let exchange, let session, _):
+        case .resume(let outcome, let session, _):
             guard let session else { return assertionFailure("a request released its session before its hop ended") }
-            RequestPipeline(core: self, session: session).resume(after: exchange)
+            RequestPipeline(core: self, session: session).resume(after: outcome)
         case .leave(let awaiter): awaiter.resume(returning: .takeUpHop)
         }
     }

@@ -14,6 +14,9 @@ extension RequestState {
         return cancellation
     }
 
+    /// Whether the body of the last hop is still needed: the request was not cancelled, and the hop has not failed.
+    var needsBody: Bool { cancellation == nil && ended?.hop?.error == nil }
+
     /// The hops of all attempts, including the hop in flight.
     var allHops: [Hop] {
         attempts.flatMap(\.hops) + (hop.map { [$0.soFar] } ?? [])

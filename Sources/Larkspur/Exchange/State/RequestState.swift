@@ -318,7 +318,7 @@ struct RequestState: ~Copyable {
         /// End the channel of the body. The head of the response was delivered before.
         case endBody(ByteChannel?, TransportError?, any TransportTask)
         /// Run the next steps on this thread, because no task waits for the hop.
-        case resume(CompletedExchange, Session?, any TransportTask)
+        case resume(HopOutcome, Session?, any TransportTask)
         /// Resume the awaiter of the response, so that the awaiter runs the next steps.
         case leave(to: Continuation<SerializerSlot.Answer>)
     }
@@ -331,30 +331,29 @@ struct RequestState: ~Copyable {
         case .admission, .information, .cache, .trailers, .metrics: hop.record(event)
         case .head(let head):
             hop.head = head
-            if hop.isAwaited, settings.content.redirectHandler != nil,
-                HopPolicy.isRedirect(head, options: hop.request.options)
-            {
-                hop.awaitsHandler = true
-                return deliverHead(hop)
+            hop.awaitsHandler =
+                hop.isAwaited && settings.content.redirectHandler != nil
+                && HopPolicy.isRedirect(head, options: hop.request.options)
+            guard hop.awaitsHandler || !HopPolicy.isAnswered(head, to: hop.request) else {
+                hop.sink = .discard(budget: BodySink.discardLimit)
+                return .allowAll(hop.task)
             }
-            guard HopPolicy.isAnswered(head, to: hop.request) else {
-                return hop.acceptsDeclaredLength() ? deliverHead(hop) : .endHop(hop.task)
-            }
-            hop.sink = .discard(budget: BodySink.discardLimit)
-            return .allowAll(hop.task)
+            guard hop.awaitsHandler || hop.acceptsDeclaredLength() else { return .endHop(hop.task) }
+            hop.prepareDecoding()
+            return deliverHead(hop)
         case .body(let bytes):
             let length = hop.sink.isGrowing ? hop.head?.contentLength : nil
             guard hop.accepts(UInt64(bytes.count), of: length) else { return .endHop(hop.task) }
             if hop.isCounted { received = max(received, hop.offset + hop.received) }
-            if case .channel(let channel) = hop.sink { return .fill(channel, bytes) }
-            return hop.sink.append(bytes, expecting: length) == .endHop ? .endHop(hop.task) : .none
+            if hop.sink.append(bytes, expecting: length) == .endHop { return .endHop(hop.task) }
+            if let channel = hop.channel { return .fill(channel, bytes) }
         case .bodySent(let count): return advanceUpload(to: count, of: hop.request.body.length)
         case .completed(let error):
             if let awaiter = leaveToAwaiter(hop, error) { return .leave(to: awaiter) }
             let exchange = end(hop, error)
             switch hop.waiter {
             case .pipeline(let continuation): return .complete(continuation, .ended(exchange), hop.task)
-            case .deliveringThread, .awaiter: return .resume(exchange, session, hop.task)
+            case .deliveringThread, .awaiter: return .resume(.ended(exchange), session, hop.task)
             case .reader(let channel):
                 ended = exchange
                 return .endBody(channel, exchange.hop?.error, hop.task)
@@ -371,19 +370,20 @@ struct RequestState: ~Copyable {
         return CompletedExchange(hop: ended, data: hop.takeBody(), attempts: attemptCount, past: past)
     }
 
-    /// Resumes the pipeline with the head in three cases: the body is received in chunks, a redirect handler decides
-    /// about the response, or response gates see the head first.
+    /// Lets the pipeline continue with the head if it gets the body by a channel, or if user code has to see the head
+    /// first. While the pipeline only decodes, the phase stays `.transferring`, so a cancel just ends the hop.
     private mutating func deliverHead(_ hop: HopProgress) -> ReceiveAction {
-        var channel: ByteChannel?
-        if case .channel(let body) = hop.sink { channel = body }
-        guard channel != nil || hop.awaitsHandler || hop.isGated, case .pipeline(let continuation) = hop.waiter,
-            step(.receive) == .proceed
-        else { return .none }
+        let (channel, waiter) = (hop.channel, hop.waiter)
+        let goesOn = hop.showsHead ? step(.receive) == .proceed : channel != nil && phase == .transferring
+        guard goesOn else { return .none }
         hop.waiter = .reader(channel)
         let head = Hop(request: hop.request, head: hop.head, metrics: hop.metrics, cache: hop.cache)
         let exchange = CompletedExchange(hop: head, attempts: attemptCount, past: past)
-        if hop.awaitsHandler { return .complete(continuation, .redirect(exchange, channel), hop.task) }
-        return .complete(continuation, channel.map { .live(exchange, $0) } ?? .gated(exchange), hop.task)
+        let outcome: HopOutcome = hop.awaitsHandler ? .redirect(exchange, channel) : .live(exchange, channel)
+        switch waiter {
+        case .pipeline(let continuation): return .complete(continuation, outcome, hop.task)
+        case .deliveringThread, .awaiter, .reader: return .resume(outcome, session, hop.task)
+        }
     }
 
     // MARK: Progress
