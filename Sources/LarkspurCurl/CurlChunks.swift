@@ -44,6 +44,7 @@ struct CurlChunks {
 
     private mutating func follow(_ byte: UInt8) -> Part {
         let isLineEnd = byte == UInt8(ascii: "\n")
+        if byte == 0, part == .trailerStart || part == .trailer { return .broken }
         switch part {
         case .size:
             if let digit = Self.digit(byte) { return add(digit) }

@@ -142,8 +142,9 @@ struct CurlFailure {
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_OUT_OF_MEMORY, CURLE_TOO_LARGE:
             .protocolViolation
         case CURLE_BAD_CONTENT_ENCODING: .unsupportedCoding
-        // libcurl fails with this code if the response's head has a continuation line without a field before it.
-        case CURLE_BAD_FUNCTION_ARGUMENT where phase == .waiting: .protocolViolation
+        // libcurl fails with this code if it cannot parse a line of the response's head or trailers, such as a
+        // continuation line without a field before it, or a line with a NUL byte.
+        case CURLE_BAD_FUNCTION_ARGUMENT where phase == .waiting || phase == .receiving: .protocolViolation
         // libcurl has the same code for a failed read and for chunks that it cannot parse.
         case CURLE_RECV_ERROR where message.contains("chunk"): .protocolViolation
         // The peer closed the connection without the close_notify alert of TLS.

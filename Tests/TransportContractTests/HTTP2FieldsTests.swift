@@ -78,6 +78,16 @@
             #expect(trace.trailers.isEmpty)
         }
 
+        @Test("T28: a NUL in a trailer over HTTP/2 ends the task")
+        func brokenTrailer() async throws {
+            let trace = try await Self.trace { stream in
+                HTTP2.head(of: stream) + HTTP2.body("ok", of: stream, ends: false)
+                    + Self.fields([("x-sum", "1\0")], of: stream, ends: true)
+            }
+            #expect(trace.failure == .protocolViolation)
+            #expect(trace.trailers.isEmpty)
+        }
+
         @Test("T29: trailers over HTTP/2, which libcurl cannot send, are refused before anything is sent")
         func sentTrailers() async throws {
             let peer = try WirePeer { try $0.drain() }

@@ -90,6 +90,17 @@ extension Fault {
         Fault(
             "a trailer without end", raw: chunked + "2\r\nok\r\n0\r\nX-T: ", then: .endless("1"),
             outcome: .failure(.protocolViolation)),
+        Fault(
+            "NUL in a trailer", raw: chunked + "2\r\nok\r\n0\r\nX-T: a\0b\r\n\r\n", .failure(.protocolViolation)),
+        Fault(
+            "NUL in the name of a trailer", raw: chunked + "2\r\nok\r\n0\r\nX: 1\r\nX\0T: 1\r\n\r\n",
+            .failure(.protocolViolation)),
+        Fault(
+            "a trailer without a colon", raw: chunked + "2\r\nok\r\n0\r\nX-T\r\n\r\n",
+            .response("ok", or: .protocolViolation)),
+        Fault(
+            "a trailer that continues nothing", raw: chunked + "2\r\nok\r\n0\r\n X-T: 1\r\n\r\n",
+            .response("ok", or: .protocolViolation)),
         Fault("a close before the first chunk", raw: chunked, .failure(.truncated)),
         Fault("a close in a chunk size", raw: chunked + "2\r\nok\r\n1", .failure(.truncated)),
         Fault("a close in a chunk", raw: chunked + "9\r\nok", .failure(.truncated)),

@@ -74,6 +74,9 @@ extension Fault {
         reads(
             "gzip inside chunks with extensions and trailers",
             lasting + "1;a=b\r\no\r\n01 \nk\n0;d\r\nX-T: 1\r\nX-U: 2\r\n\r\n", then: .stall),
+        fails(
+            "gzip inside chunks with NUL in a trailer", compressed + "2\r\nok\r\n0\r\nX-T: a\0b\r\n\r\n",
+            code: .protocolViolation),
         fails("gzip inside a broken chunk", compressed + "2\r\nokay\r\n0\r\n\r\n", code: .protocolViolation),
         fails("gzip inside chunks without size", compressed + "\r\nok\r\n", code: .protocolViolation),
         fails("gzip inside a chunk beyond 64 bits", compressed + "FFFFFFFFFFFFFFFFF\r\nok", code: .protocolViolation),
