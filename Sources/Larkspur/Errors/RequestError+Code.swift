@@ -205,6 +205,8 @@ extension RequestError {
         public static let pageRefused = Code(rawValue: "pageRefused")
         /// The link to the next page leads to a page that was already requested.
         public static let pageLoop = Code(rawValue: "pageLoop")
+        /// The server names a further page after as many pages as the limit allows.
+        public static let tooManyPages = Code(rawValue: "tooManyPages")
         /// The server has failed too often, so a ``CircuitBreaker`` sends it no request. The underlying ``CircuitOpen``
         /// says when it is tried again.
         public static let circuitOpen = Code(rawValue: "circuitOpen")

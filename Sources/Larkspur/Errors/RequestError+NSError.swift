@@ -59,6 +59,7 @@
             .invalidIdentifier: 631, .identifierInUse: 632, .invalidTransferRecord: 633, .unsupportedInBackground: 634,
             // Groups and pages
             .foreignRequest: 641, .dependencyCycle: 642, .dependencyFailed: 643, .pageRefused: 644, .pageLoop: 645,
+            .tooManyPages: 646,
             // Validating and serializing
             .unacceptableStatus: 701, .unacceptableContentType: 702, .validationFailed: 703, .emptyBody: 704,
             .invalidText: 705, .invalidJSON: 706, .invalidXML: 707, .invalidImage: 708, .decodingFailed: 709,

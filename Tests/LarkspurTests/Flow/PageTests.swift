@@ -152,6 +152,24 @@ struct PageTests {
         #expect(log.count == 2)
     }
 
+    @Test("Pages without end stop after 1,000, and a limit of the caller is exact", arguments: [nil, 1, 3] as [Int?])
+    func endless(limit: Int?) async throws {
+        let session = session { request in
+            let number = Int(request.url.path.dropFirst()) ?? 0
+            return Self.page("[\(number)]", link: "</\(number + 1)>; rel=next")
+        }
+        let first = "http://h/0"
+        let pages =
+            limit.map { session.pages(of: [Int].self, from: first, by: .linkHeader, ahead: true, limit: $0) }
+            ?? session.pages(of: [Int].self, from: first, by: .linkHeader)
+        var count = 0
+        let error = await #expect(throws: RequestError.self) { for try await _ in pages { count += 1 } }
+        #expect(error?.code == .tooManyPages)
+        #expect(count == limit ?? 1_000 && log.count == count)
+        let finite = self.session { Self.page("[1]", link: $0.url.path == "/0" ? "</1>; rel=next" : nil) }
+        #expect(try await all(finite.pages(of: [Int].self, from: first, by: .linkHeader, limit: 2)) == [[1], [1]])
+    }
+
     @Test("Random links: the pages are those of a walk, which ends at a page without a link or before a circle")
     func randomLinks() async throws {
         for seed in 0..<UInt64(rounds(50, nightly: 10_000)) {

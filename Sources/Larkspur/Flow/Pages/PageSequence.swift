@@ -7,7 +7,8 @@ extension Session {
     /// status is validated. The sequence sends a request when its page is asked for. An error ends it.
     ///
     /// If a page has another origin than the first one, its request has neither `headers` nor secret fields of the
-    /// session's headers. A page that was requested before ends the sequence with `.pageLoop`.
+    /// session's headers. A page that was requested before ends the sequence with `.pageLoop`, and one beyond the limit
+    /// with `.tooManyPages`.
     ///
     /// - Parameters:
     ///   - type: The type of a page, decoded by the session's decoder.
@@ -15,14 +16,17 @@ extension Session {
     ///   - pagination: The rule that finds the next page.
     ///   - headers: The header fields of each request, in addition to the session's fields.
     ///   - ahead: Whether the next page is requested while the caller handles a page.
+    ///   - limit: The maximum number of pages; 1,000 by default. A server could name pages without end.
     ///   - configure: A closure that changes each request before it starts, for example its timeouts.
     public nonisolated func pages<Value: Decodable & Sendable>(
         of type: Value.Type, from target: any URLConvertible, by pagination: Pagination<Value>,
-        headers: HTTPHeaders = [:], ahead: Bool = false, configure: @escaping @Sendable (DataRequest) -> Void = { _ in }
+        headers: HTTPHeaders = [:], ahead: Bool = false, limit: Int = 1_000,
+        configure: @escaping @Sendable (DataRequest) -> Void = { _ in }
     ) -> PageSequence<Value> {
         PageSequence(
             source: PageSource(
-                session: self, target: target, pagination: pagination, headers: headers, configure: configure),
+                session: self, target: target, pagination: pagination, headers: headers, limit: limit,
+                configure: configure),
             isAhead: ahead)
     }
 }
@@ -34,7 +38,7 @@ extension Session {
     }
 }
 
-/// The pages of a list; see ``Session/pages(of:from:by:headers:ahead:configure:)``.
+/// The pages of a list; see ``Session/pages(of:from:by:headers:ahead:limit:configure:)``.
 ///
 /// Each iteration starts with the first page.
 public struct PageSequence<Value: Decodable & Sendable>: AsyncSequence, Sendable {
@@ -93,6 +97,7 @@ struct PageSource<Value: Decodable & Sendable>: Sendable {
     let target: any URLConvertible
     let pagination: Pagination<Value>
     let headers: HTTPHeaders
+    let limit: Int
     let configure: @Sendable (DataRequest) -> Void
 
     func response(of url: RequestURL, first: RequestURL?) async -> DataResponse<Value> {
@@ -114,6 +119,7 @@ private struct PageWalk<Value: Decodable & Sendable> {
     /// The URL of the first page.
     private(set) var first: RequestURL?
     private var seen: Set<String> = []
+    private var count = 0
     private var next: Result<RequestURL?, any Error>
 
     init(_ source: PageSource<Value>) {
@@ -144,6 +150,7 @@ private struct PageWalk<Value: Decodable & Sendable> {
         }
         guard let url = response.request?.url else { return true }
         seen.insert(url.text)
+        count += 1
         do {
             switch try await source.pagination.next(response, value, url) {
             case .end: break
@@ -176,6 +183,10 @@ private struct PageWalk<Value: Decodable & Sendable> {
         }
         guard !seen.contains(next.text) else {
             throw RequestError(.pageLoop, "the pages lead in a circle, back to \(next.withoutQuery)")
+        }
+        guard count < source.limit else {
+            throw RequestError(
+                .tooManyPages, "the server names a page after the first \(count); raise the parameter limit to read on")
         }
         return next
     }
