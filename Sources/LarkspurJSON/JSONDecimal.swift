@@ -51,9 +51,8 @@ struct JSONDecimal {
 
     /// Returns the value as an integer, or nil if it is not whole or does not fit.
     func integer<Integer: FixedWidthInteger>(_ type: Integer.Type) -> Integer? {
-        let double = double
-        // Below 2^53 the nearest `Double` decides whether the number is whole, as in `JSONDecoder`.
-        if double.magnitude < 0x1p53 { return Integer(exactly: double) }
+        // The digits decide and not the nearest `Double`, which is whole for many numbers that are not.
+        if digits == 0 { return 0 }
         let mantissa = text.prefix { $0 | 0x20 != UInt8(ascii: "e") }
         var plain = mantissa.filter { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "-") }
         let fraction = mantissa.firstIndex(of: UInt8(ascii: ".")).map { mantissa.endIndex - $0 - 1 } ?? 0

@@ -49,6 +49,10 @@ struct JSONComparison {
             count += 1
             // A difference of the table: Foundation's errors about numbers and dates have no path.
             if expected == "dataCorrupted at ", actual.hasPrefix("dataCorrupted at /") { continue }
+            // Another one: Foundation rounds numbers that are nearly whole.
+            if actual.hasPrefix("dataCorrupted at "), text.contains(/[0-9.]{17}/), (try? JSON(text: text)) != nil {
+                continue
+            }
             if expected != actual { differences.append("\(type) \(text): \(expected) but \(actual)") }
         }
     }
@@ -234,6 +238,13 @@ struct JSONDecoderTests {
         Difference(
             "Whole numbers are exact", Int.self, "9007199254740992.5", "9007199254740992", "dataCorrupted at "),
         Difference(
+            "Whole numbers are exact", Int.self, "4503599627370496.5", "4503599627370496", "dataCorrupted at "),
+        Difference(
+            "Whole numbers are exact", UInt8.self, "0.99999999999999999999", "1", "dataCorrupted at "),
+        Difference(
+            "Whole numbers are exact", Int64.self, "9.223372036854775807e18", "dataCorrupted at ",
+            "9223372036854775807"),
+        Difference(
             "Whole numbers are exact", Int64.self, "-9.223372036854775808e18", "dataCorrupted at ",
             "-9223372036854775808"),
         Difference(
@@ -241,6 +252,9 @@ struct JSONDecoderTests {
             "[\"é\": 1]", "[\"é\": 2]"),
         Difference(
             "Errors about numbers have a path", [Int].self, "[1.5]", "dataCorrupted at ", "dataCorrupted at /Index 0"),
+        Difference(
+            "Errors inside are those outside", DecodedTypes.Catching.self, "[1.5]", "another error",
+            "dataCorrupted at /Index 0"),
         Difference(
             "The nesting is limited to 128", DecodedTypes.Deep.self,
             String(repeating: "[", count: 200) + String(repeating: "]", count: 200),
@@ -284,6 +298,18 @@ extension DecodedTypes {
             member = try? value.decode(Member.self)
             members = try? value.decode([String: Member].self)
             optional = try value.decode(Optional.self)
+        }
+    }
+
+    /// A type that catches the error of its first element.
+    struct Catching: Decodable, Sendable, CustomStringConvertible {
+        let description: String
+
+        init(from decoder: any Decoder) throws {
+            var container = try decoder.unkeyedContainer()
+            do { description = "\(try container.decode(Int.self))" } catch {
+                description = error is DecodingError ? JSONComparison.summary(of: error) : "another error"
+            }
         }
     }
 
