@@ -1,8 +1,3 @@
-extension Hop {
-    /// The codings that the client must decode, in the order in which the server applied them.
-    var codings: [String] { head?.codings(for: request) ?? [] }
-}
-
 extension ResponseHead {
     /// Returns the codings that the client must decode in the body of a response to this request, in the order in which
     /// the server applied them.

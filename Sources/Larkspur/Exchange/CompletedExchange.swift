@@ -95,3 +95,8 @@ extension CompletedExchange: CustomReflectable {
         Mirror(self, children: ["hop": hop as Any, "attempts": attempts, "error": error as Any])
     }
 }
+
+extension Hop {
+    /// The codings that the client must decode, in the order in which the server applied them.
+    var codings: [String] { head?.codings(for: request) ?? [] }
+}
