@@ -11,6 +11,7 @@
 
 #include "binding.h"
 #include "curl_constants.h"
+#include "share.h"
 
 // MARK: Declarations of libcurl
 
@@ -378,7 +379,10 @@ int clarkspur_multi_remove(void *multi, void *easy) { return curl.curl_multi_rem
 
 int clarkspur_multi_act(void *multi, int descriptor, int ready) {
     int running;
-    return curl.curl_multi_socket_action(multi, descriptor, ready, &running);
+    clarkspur_share before = clarkspur_share_begin();
+    int code = curl.curl_multi_socket_action(multi, descriptor, ready, &running);
+    clarkspur_share_end(before);
+    return code;
 }
 
 void *clarkspur_multi_next_ended(void *multi, int *code) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "curl.h"
+#include "share.h"
 
 // MARK: Declarations of nghttp2
 
@@ -82,17 +83,14 @@ const clarkspur_http2_watcher *clarkspur_http2_watch(const clarkspur_http2_watch
     return before;
 }
 
-static bool is_progress(void *session, const frame_head *head) {
-    // A padded frame of up to this length may consist of padding alone.
+// Returns the number of bytes of a response that a frame carries for a request in flight.
+static size_t progress_of(void *session, const frame_head *head) {
+    // The length of the padding is not known yet.
     const size_t longest_padding = 256;
-    switch (head->type) {
-    case NGHTTP2_HEADERS: break;
-    case NGHTTP2_DATA:
-        if (head->length <= (head->flags & NGHTTP2_FLAG_PADDED ? longest_padding : 0)) { return false; }
-        break;
-    default: return false;
-    }
-    return nghttp2.nghttp2_session_get_stream_user_data(session, head->stream) != NULL;
+    if (head->type != NGHTTP2_HEADERS && head->type != NGHTTP2_DATA) { return 0; }
+    size_t padding = head->flags & NGHTTP2_FLAG_PADDED ? longest_padding : 0;
+    if (head->length <= padding) { return 0; }
+    return nghttp2.nghttp2_session_get_stream_user_data(session, head->stream) ? head->length - padding : 0;
 }
 
 // Ends a session whose peer sends too much. With the returned code, libcurl's call to process received bytes fails, and
@@ -112,7 +110,8 @@ static void notice_reset(void *session, const frame_head *head) {
 static int on_begin_frame(void *session, const frame_head *head, void *user_data) {
     (void)user_data;
     notice_reset(session, head);
-    if (!watcher || watcher->may_receive(watcher->context, session, is_progress(session, head))) { return 0; }
+    clarkspur_share_count_frame();
+    if (!watcher || watcher->may_receive(watcher->context, session, progress_of(session, head))) { return 0; }
     return refuse(session);
 }
 
@@ -161,6 +160,9 @@ bool clarkspur_http2_is_half_closed(void *session, int32_t stream) {
 static ssize_t take(void *session, const uint8_t *bytes, size_t count, ssize_t (*function)(void *, const uint8_t *, size_t)) {
     if (!watcher) { return function(session, bytes, count); }
     if (!watcher->may_read(watcher->context, session, count)) { return refuse(session); }
+    // nghttp2 does not report frames that it ignores, such as those of an unknown type. Bytes count for them.
+    const size_t bytes_of_frame = 512;
+    for (size_t left = count; left >= bytes_of_frame; left -= bytes_of_frame) { clarkspur_share_count_frame(); }
     ssize_t taken = function(session, bytes, count);
     if (taken < 0) { watcher->did_fail(watcher->context, session); }
     return taken;
@@ -203,12 +205,14 @@ static int client_new3(void **session, const void *callbacks, void *user_data, c
 static const struct {
     const char *name;
     void *function;
+    bool is_of_nghttp2;
 } replacements[] = {
-    {"nghttp2_session_client_new", (void *)client_new},
-    {"nghttp2_session_client_new2", (void *)client_new2},
-    {"nghttp2_session_client_new3", (void *)client_new3},
-    {"nghttp2_session_mem_recv", (void *)mem_recv},
-    {"nghttp2_session_mem_recv2", (void *)mem_recv2},
+    {"nghttp2_session_client_new", (void *)client_new, true},
+    {"nghttp2_session_client_new2", (void *)client_new2, true},
+    {"nghttp2_session_client_new3", (void *)client_new3, true},
+    {"nghttp2_session_mem_recv", (void *)mem_recv, true},
+    {"nghttp2_session_mem_recv2", (void *)mem_recv2, true},
+    {"recv", (void *)clarkspur_share_receive, false},
 };
 
 // MARK: Replacing libcurl's pointers
@@ -226,7 +230,8 @@ static bool write_pointer(void **place, void *value, bool is_read_only) {
 
 typedef struct {
     uintptr_t base;
-    bool is_replaced;
+    bool has_nghttp2;  // whether the functions that the replacements call were found
+    bool is_replaced;  // whether a function of nghttp2 was replaced
 } search;
 
 // The parts of a loaded library that say where its pointers to functions of other libraries are.
@@ -243,8 +248,10 @@ static void replace_in(const ElfW(Rela) *table, size_t size, const image *image,
         void **place = (void **)(image->base + table[index].r_offset);
         bool is_read_only = (uintptr_t)place >= image->read_only_start && (uintptr_t)place < image->read_only_end;
         for (size_t one = 0; one < sizeof replacements / sizeof *replacements; one += 1) {
-            if (strcmp(name, replacements[one].name) != 0) { continue; }
-            if (write_pointer(place, replacements[one].function, is_read_only)) { search->is_replaced = true; }
+            bool is_of_nghttp2 = replacements[one].is_of_nghttp2;
+            if (strcmp(name, replacements[one].name) != 0 || (is_of_nghttp2 && !search->has_nghttp2)) { continue; }
+            bool is_written = write_pointer(place, replacements[one].function, is_read_only);
+            if (is_written && is_of_nghttp2) { search->is_replaced = true; }
         }
     }
 }
@@ -293,13 +300,12 @@ static void load(void) {
     if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) { return; }
 #define BIND(name, result, parameters) *(void **)&nghttp2.name = dlsym(library, #name);
     FUNCTIONS(BIND)
-    if (!nghttp2.nghttp2_session_callbacks_set_on_begin_frame_callback
-        || !nghttp2.nghttp2_session_callbacks_set_before_frame_send_callback
-        || !nghttp2.nghttp2_session_get_stream_user_data || !nghttp2.nghttp2_session_get_stream_remote_close
-        || !nghttp2.nghttp2_session_terminate_session) {
-        return;
-    }
-    search search = {.base = map->l_addr};
+    search search = {
+        .base = map->l_addr,
+        .has_nghttp2 = nghttp2.nghttp2_session_callbacks_set_on_begin_frame_callback
+            && nghttp2.nghttp2_session_callbacks_set_before_frame_send_callback
+            && nghttp2.nghttp2_session_get_stream_user_data && nghttp2.nghttp2_session_get_stream_remote_close
+            && nghttp2.nghttp2_session_terminate_session};
     dl_iterate_phdr(look_at, &search);
     is_watched = search.is_replaced;
 }

@@ -247,7 +247,7 @@ extension CurlTransfer {
                 if hop.head.isHTTP2, hop.head.isWhole { hop.task.wake() }  // see `lookAtEnd`
                 loop.setAlarm(hop.deadline.time, for: slot)
             }
-            loop.sessions.didUpload()
+            if let stream = hop.stream { loop.sessions.didUpload(count, over: stream.session) }
             if count > 0 { hop.delegate.received(.bodySent(upload.position), for: hop.task.id) }
             return count
         case .pending:

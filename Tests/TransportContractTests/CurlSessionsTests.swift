@@ -21,14 +21,21 @@
             return count
         }
 
+        /// Notes progress. Returns whether the session may go on.
+        private func progress(_ session: CurlSessions.ID, by count: Int, in sessions: inout CurlSessions) -> Bool {
+            sessions.mayProgress(session, by: count)
+        }
+
         @Test("Frames and bytes without progress are limited for each session, and later progress does not help")
         func limits() {
             defer { memory.deallocate() }
             var sessions = CurlSessions()
             let allowed = frames(of: one, in: &sessions)
             #expect(allowed == CurlSessions.frameLimit)
-            let progress = [sessions.mayProgress(one), sessions.mayProgress(other)]
-            #expect(progress == [false, true])
+            sessions.didSendRequest(over: one)
+            sessions.didUpload(1 << 20, over: one)
+            let mayProgress = [one, other].map { progress($0, by: 1 << 20, in: &sessions) }
+            #expect(mayProgress == [false, true])
             let bytes = [CurlSessions.byteLimit, 1].map {
                 sessions.mayReceive(frames: 0, bytes: $0, from: other, at: 0)
             }
@@ -49,20 +56,79 @@
             #expect(count <= 2_000)
         }
 
-        @Test("Progress, an upload, time and another session at the same address reset the count")
+        @Test("A byte of progress does not pay for thousands of frames, or for megabytes")
+        func smallProgress() {
+            defer { memory.deallocate() }
+            var sessions = CurlSessions()
+            var allowed = 0
+            for _ in 0..<10 {
+                allowed += frames(of: one, in: &sessions, atMost: 9_000)
+                _ = progress(one, by: 1, in: &sessions)
+            }
+            #expect(allowed <= CurlSessions.frameLimit + 1)
+            let megabytes = (0..<100).prefix { _ in
+                sessions.mayReceive(frames: 0, bytes: 1 << 20, from: other, at: 0)
+                    && progress(other, by: 1, in: &sessions)
+            }
+            #expect(megabytes.count == CurlSessions.byteLimit >> 20)
+        }
+
+        @Test("A KiB of progress pays for 32 frames, and small frames of progress need no payment")
+        func proportion() {
+            defer { memory.deallocate() }
+            var sessions = CurlSessions()
+            let isPaid = (0..<10_000).allSatisfy { _ in
+                frames(of: one, in: &sessions, atMost: 32) == 32 && progress(one, by: 1_024, in: &sessions)
+            }
+            #expect(isPaid)
+            let goesOn = (0..<500).allSatisfy { _ in
+                sessions.mayReceive(frames: 0, bytes: 109_000, from: other, at: 0)
+                    && (0..<1_000).allSatisfy { _ in progress(other, by: 100, in: &sessions) }
+            }
+            #expect(goesOn)
+        }
+
+        @Test("A hundred events a second, each with a ping, go on forever")
+        func events() {
+            defer { memory.deallocate() }
+            var sessions = CurlSessions()
+            let goesOn = (0..<200_000).allSatisfy { number in
+                sessions.mayReceive(frames: 1, bytes: 46, from: one, at: UInt64(number) * 10_000_000)
+                    && progress(one, by: 20, in: &sessions)
+            }
+            #expect(goesOn)
+        }
+
+        @Test("Requests and uploads pay for frames of their own session")
+        func requestsAndUploads() {
+            defer { memory.deallocate() }
+            var sessions = CurlSessions()
+            let all = frames(of: one, in: &sessions, atMost: CurlSessions.frameLimit - 1)
+            #expect(all == CurlSessions.frameLimit - 1)
+            for _ in 0..<100 {
+                sessions.didSendRequest(over: other)
+                sessions.didUpload(1 << 20, over: other)
+            }
+            for _ in 0..<100 {
+                sessions.didSendRequest(over: one)
+                let allowed = frames(of: one, in: &sessions, atMost: CurlSessions.framesOfRequest)
+                sessions.didUpload(CurlSessions.frameCost, over: one)
+                let further = frames(of: one, in: &sessions, atMost: CurlSessions.framesOfUpload + 1)
+                #expect(allowed == CurlSessions.framesOfRequest)
+                #expect(further == CurlSessions.framesOfUpload + 1)
+            }
+            let last = frames(of: one, in: &sessions)
+            #expect(last == 1)
+        }
+
+        @Test("Time and another session at the same address restart the count")
         func beginnings() {
             defer { memory.deallocate() }
             let most = CurlSessions.frameLimit - 1
             let later = CurlSessions.period + 1
             var sessions = CurlSessions()
-            var allowed = [frames(of: one, in: &sessions, atMost: most)]
-            let mayProgress = sessions.mayProgress(one)
-            #expect(mayProgress)
-            allowed.append(frames(of: one, in: &sessions, atMost: most))
-            sessions.didUpload()
-            allowed.append(frames(of: one, in: &sessions, atMost: most))
-            allowed.append(frames(of: one, in: &sessions, atMost: most, at: later))
-            #expect(allowed == [most, most, most, most])
+            let allowed = [0, later].map { frames(of: one, in: &sessions, atMost: most, at: $0) }
+            #expect(allowed == [most, most])
             sessions.didOpen(one)
             let afterwards = frames(of: one, in: &sessions, at: later)
             #expect(afterwards == CurlSessions.frameLimit)

@@ -15,6 +15,7 @@
 #include "poller.h"
 #include "psl.h"
 #include "route.h"
+#include "share.h"
 #include "text.h"
 #include "thread.h"
 #include "tls.h"

@@ -132,7 +132,7 @@ void clarkspur_multi_on_timer(void *multi, clarkspur_timer_function function, vo
 int clarkspur_multi_add(void *multi, void *easy);
 int clarkspur_multi_remove(void *multi, void *easy);
 // Lets libcurl handle a socket that is ready (1: readable, 2: writable). If the descriptor is -1, libcurl handles its
-// expired timers instead.
+// expired timers instead. The call receives no more than its share (see `share.h`).
 int clarkspur_multi_act(void *multi, int descriptor, int ready);
 // Returns the next easy handle whose transfer has ended, and stores the CURLcode of that transfer. Returns NULL if
 // there is none.

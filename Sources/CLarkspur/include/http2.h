@@ -11,7 +11,8 @@
 // sends them. nghttp2 would report errors and frames to further callbacks, but libcurl does not set these callbacks.
 //
 // `http2.c` sets these callbacks. It replaces libcurl's pointers to the functions of nghttp2 that open sessions and
-// process received bytes. On a thread without a watcher, the replacements only call the original functions.
+// process received bytes, and its pointer to `recv`. On a thread without a watcher, the replacements only call the
+// original functions.
 
 // Returns whether sessions can be watched. The first call replaces libcurl's pointers, so it must be made before the
 // first connection. Returns false if libcurl's nghttp2 is not a shared library, as in a static build. Always returns
@@ -25,9 +26,9 @@ typedef struct {
     void (*did_open)(void *context, void *session);
     // `count` bytes were received, and nghttp2 is about to process them. The result false ends the session.
     bool (*may_read)(void *context, void *session, size_t count);
-    // The head of a frame arrived, and nghttp2 does not ignore the frame. `is_progress` is true if the frame carries a
-    // part of a response's head or body for a request in flight. The result false ends the session.
-    bool (*may_receive)(void *context, void *session, bool is_progress);
+    // The head of a frame arrived, and nghttp2 does not ignore the frame. `progress` is the number of bytes of a
+    // response's head or body that the frame carries for a request in flight. The result false ends the session.
+    bool (*may_receive)(void *context, void *session, size_t progress);
     // libcurl is about to send the head of an easy handle's request.
     void (*did_send_request)(void *context, void *session, void *easy, int32_t stream);
     // The session ends with an error, for example because the peer violated the protocol.

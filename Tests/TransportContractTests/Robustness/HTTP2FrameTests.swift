@@ -162,6 +162,16 @@
             },
             Script("GOAWAY") { _ in [HTTP2.frame(.goAway, HTTP2.number(0x7FFF_FFFF) + HTTP2.number(0))] },
             Script("frames of an unknown kind") { _ in [HTTP2.frame(.unknown)] },
+            Script("9,000 PINGs for each byte of the response") {
+                Array(repeating: HTTP2.frame(.ping, Array(repeating: 0, count: 8)), count: 9_000)
+                    + [HTTP2.body("x", of: $0, ends: false)]
+            },
+            Script("9,000 empty DATA frames for each byte of the response") {
+                Array(repeating: HTTP2.frame(.data, stream: $0), count: 9_000) + [HTTP2.body("x", of: $0, ends: false)]
+            },
+            Script("9,000 frames of an unknown kind for each byte of the response") {
+                Array(repeating: HTTP2.frame(.unknown), count: 9_000) + [HTTP2.body("x", of: $0, ends: false)]
+            },
         ]
 
         @Test(
