@@ -16,6 +16,7 @@ import Measuring
 // bench websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]
 // bench large URL [--times-at-most N]
 // bench stream URL [--grows-at-most KIB]
+// bench flood NEIGHBOUR [--flood URL]... [--seconds S] [--ca FILE] [--library FILE] [--p99-at-most MS]
 // Prints one line of figures: name=value …
 
 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -167,6 +168,16 @@ case "duplex":
         print("the peak of memory grew by \(growth) KiB, the limit is \(limit)")
         exit(1)
     }
+case "flood":
+    guard let benchmark = FloodBenchmark(Array(arguments.dropFirst())) else {
+        print("usage: \(FloodBenchmark.usage)")
+        exit(2)
+    }
+    let milliseconds = try await benchmark.run()
+    if let limit = limit("--p99-at-most"), milliseconds > limit {
+        print("99 of 100 requests take \(milliseconds) ms, the limit is \(limit)")
+        exit(1)
+    }
 case "load", "cancel", "memory", "sessions":
     guard let plan = Plan(arguments.dropFirst()) else {
         print("usage: bench \(arguments[0]) URL \(Plan.options)")
@@ -184,6 +195,7 @@ default:
         "| cache-folder FOLDER SECONDS | store FOLDER|URL [SECONDS] | admissions FOLDER|URL",
         "| limits|insight URL [COUNT] | waiting [COUNT] | images [COUNT] [--microseconds-at-most N] [--allocations-at-most N]",
         "| websocket echo|send|receive|idle|deflate URL SIZE COUNT [CA PORT]",
+        "| flood NEIGHBOUR [--flood URL]... [--seconds S] [--ca FILE] [--library FILE] [--p99-at-most MS]",
         "| large URL [--times-at-most N] | stream URL [--grows-at-most KIB]",
         "| duplex URL MEGABYTES [CA] [--http1] [--grows-at-most KIB] | cache-large [--grows-at-most KIB] | load|cancel|memory|sessions URL \(Plan.options)"
     )
