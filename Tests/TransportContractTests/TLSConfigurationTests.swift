@@ -126,7 +126,7 @@
         func cachedIdentityOfAnotherProcess() async throws {
             let cached = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             defer { try? FileManager.default.removeItem(at: cached) }
-            await #expect(processExitsWith: .success) { [path = cached.path] in
+            await #expect(processExitsWith: .success) { [path = cached.path as String] in
                 let tests = try TLSConfigurationTests()
                 let cache = HTTPCache.onDisk(at: URL(fileURLWithPath: path))
                 let known = try tests.transportWithIdentity()
