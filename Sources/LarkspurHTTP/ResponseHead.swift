@@ -191,7 +191,10 @@ private struct FieldLines: Sequence, IteratorProtocol {
     private static func matches(_ bytes: Bytes, _ name: String) -> Bool {
         guard bytes.count == name.utf8.count else { return false }
         var name = name
-        return name.withUTF8 { name in zip(bytes, name).allSatisfy { $0.asciiLowercased == $1.asciiLowercased } }
+        return name.withUTF8 { name in
+            // Most names are spelled alike, so the case is looked at only where two bytes differ.
+            zip(bytes, name).allSatisfy { $0 == $1 || $0.asciiLowercased == $1.asciiLowercased }
+        }
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
@@ -204,11 +207,19 @@ private struct FieldLines: Sequence, IteratorProtocol {
         return bytes
     }
 
-    /// Returns the number if the bytes are digits, with or without white space around them; nil otherwise.
-    /// `UInt64.init` alone would accept a sign, which a length must not have.
+    /// Returns the number if the bytes are digits, with or without white space around them; nil otherwise, and if the
+    /// number does not fit. A length must not have a sign.
     static func number(_ bytes: Bytes) -> UInt64? {
         let digits = trimmed(bytes)
-        guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
-        return UInt64(String(decoding: digits, as: UTF8.self))
+        guard !digits.isEmpty else { return nil }
+        var number: UInt64 = 0
+        for digit in digits {
+            guard digit.isASCIIDigit else { return nil }
+            let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isTooLargeNow) = product.addingReportingOverflow(UInt64(digit & 0x0F))
+            guard !isTooLarge, !isTooLargeNow else { return nil }
+            number = sum
+        }
+        return number
     }
 }

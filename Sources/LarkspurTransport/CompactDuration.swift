@@ -7,11 +7,11 @@
 @_documentation(visibility: internal)
 public struct CompactDuration: Sendable, Hashable {
     /// The value in nanoseconds; `UInt64.max` stands for nil.
-    package var nanoseconds: UInt64
+    @usableFromInline package var nanoseconds: UInt64
 
-    package static let none = UInt64.max
+    @inlinable package static var none: UInt64 { .max }
 
-    public init() { nanoseconds = Self.none }
+    @inlinable public init() { nanoseconds = Self.none }
 
     public init(seconds: UInt64) { nanoseconds = seconds * 1_000_000_000 }
 
@@ -21,7 +21,7 @@ public struct CompactDuration: Sendable, Hashable {
     }
 
     public var wrappedValue: Duration? {
-        get { nanoseconds == Self.none ? nil : .nanoseconds(nanoseconds) }
+        @inlinable get { nanoseconds == Self.none ? nil : .nanoseconds(nanoseconds) }
         set {
             guard let (seconds, attoseconds) = newValue?.components else { return nanoseconds = Self.none }
             guard seconds < Int64(Self.none / 1_000_000_000) else { return nanoseconds = Self.none - 1 }

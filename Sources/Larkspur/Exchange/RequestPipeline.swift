@@ -74,7 +74,9 @@ struct RequestPipeline: Sendable {
         var inquiries: TrustInquiries?
     }
 
-    /// Calls one step.
+    /// Calls one step. Without inlining, the variables of all steps do not take up the stack of the drivers, which are
+    /// below every step.
+    @inline(never)
     func next(_ step: Step) throws(Exit) -> Next {
         switch step {
         case .begin: try begin()

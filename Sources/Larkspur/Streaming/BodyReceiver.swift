@@ -1,7 +1,10 @@
 /// A receiver of a response's body in parts, for readers or a file, so that the whole body is not kept in memory.
 ///
 /// The pipeline makes one call at a time and awaits its end, so a slow receiver slows the server down (back pressure).
-package protocol BodyReceiver: Sendable {
+///
+/// Receivers are classes or actors. A reference that may be nil is compared and copied in a few instructions; another
+/// existential takes a call of the runtime for each.
+package protocol BodyReceiver: AnyObject, Sendable {
     /// The actor on which the receiver works; nil if the receiver can work on any thread.
     var actor: (any Actor)? { get }
 
