@@ -10,7 +10,7 @@
 // up its share, the replacement reports that the socket is empty. libcurl then returns, and the poller reports the
 // socket again after the other connections have had their turn.
 
-// What a call may still receive. One of both limits is enough to end it: frames of a few bytes cost more time than
+// The rest that a call may receive. One of both limits is enough to end it: frames of a few bytes cost more time than
 // their bytes do.
 typedef struct {
     bool is_limited;
