@@ -9,6 +9,8 @@
   /goaway-open?KEY   the first time: GOAWAY with last stream 0, and the connection left open; after that: like /ok
   /goaway-after?KEY  the first time: when all of the request is here, GOAWAY with it for the last, then closed; after that: like /ok
   /refused?KEY       the first time: RST_STREAM REFUSED_STREAM; after that: like /ok
+  /reset-stream?CODE-KEY  each time: RST_STREAM with this code
+  /asked?CODE-KEY    how many requests for /reset-stream?CODE-KEY have arrived
   /stall-head        no answer
   /stall-body        Content-Length 1000, ten bytes, then nothing
   /trailers          a body, then trailers
@@ -47,6 +49,7 @@ PARTIAL = [(":status", "200"), ("content-type", "text/plain"), ("content-length"
 seen = set()
 seen_lock = threading.Lock()
 flooded = {}  # each is counted by one thread
+resets = {}  # the number of requests, by query
 
 
 def first_time(path):
@@ -143,7 +146,16 @@ class Connection:
             self.flush()
             self.stream.sendall(GoAwayFrame(stream_id=0, last_stream_id=stream, error_code=0).serialize())
             raise Closed
-        if name in ("/ok", "/goaway", "/goaway-open", "/goaway-after", "/refused"):
+        if name == "/reset-stream":
+            query = path.partition("?")[2]
+            with seen_lock:
+                resets[query] = resets.get(query, 0) + 1
+            self.reset_stream(stream, int(query.partition("-")[0]))
+        elif name == "/asked":
+            with seen_lock:
+                count = resets.get(path.partition("?")[2], 0)
+            self.answer(stream, count)
+        elif name in ("/ok", "/goaway", "/goaway-open", "/goaway-after", "/refused"):
             self.answer(stream, self.lengths[stream])
         elif name == "/flood":
             self.h2.send_headers(stream, [(":status", "200"), ("content-length", str(FLOOD))])

@@ -53,8 +53,15 @@ final class CurlHop {
     /// Whether libcurl wanted to send the request a second time by itself, over another connection. Over HTTP/3, it
     /// would do so although the peer may have processed the request.
     var isRepeatedByLibcurl = false
-    /// Whether the reused connection that libcurl chose has waiting bytes, which no request has asked for.
-    var isConnectionNoisy = false
+    /// Whether the request may not be sent over the reused connection that libcurl chose: it has another version of
+    /// HTTP, or bytes that no request has asked for wait there.
+    var isConnectionUnfit = false
+    /// Whether libcurl was allowed to send the request in this sending.
+    var hasBegun = false
+    /// The number of times that the server has reset the hop's stream before a response.
+    var resets = 0
+    /// The number of times that the request was sent again although it may have reached the server.
+    private(set) var repetitions = 0
     /// The HTTP/2 session that carries the hop, and the number of its stream.
     var stream: (session: CurlSessions.ID, number: Int32)?
     var isBodyPaused = false
@@ -72,6 +79,7 @@ final class CurlHop {
     var wasStopped = false
     /// The number of progress reports from libcurl while the hop was not connected yet.
     var reportsOfTunnel = 0
+    /// The number of times that this transport has handed the hop to libcurl.
     private(set) var sends = 0
 
     var isConnected = false
@@ -159,6 +167,18 @@ final class CurlHop {
     /// Whether a repetition of the request does no harm.
     var isIdempotent: Bool { ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(request.method) }
 
+    /// Whether a request that libcurl is about to send was sent before in this sending. The answer to a challenge is
+    /// no repetition.
+    var isRepetition: Bool { hasBegun && challenge == nil }
+
+    /// Counts that the request is sent again. Returns false if it was sent again that often.
+    func countRepetition(upTo limit: Int) -> Bool {
+        guard repetitions < limit else { return false }
+        repetitions += 1
+        (stream, isReset) = (nil, false)
+        return true
+    }
+
     /// Whether the request asks the server to switch to another protocol.
     var asksForUpgrade: Bool { request.fields.contains { $0.name.lowercased() == "upgrade" } }
 
@@ -227,7 +247,7 @@ final class CurlHop {
         tls = (nil, nil)
         reportsOfTunnel = 0
         connectionsBefore = 0
-        (stream, isReset) = (nil, false)
+        (stream, isReset, hasBegun) = (nil, false, false)
         socketError = 0
         isRefused = false
         if !fallsBack { lastSend = now }

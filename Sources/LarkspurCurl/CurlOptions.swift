@@ -18,6 +18,8 @@ struct CurlOptions {
     private var undoesChunks = true
     /// Whether libcurl also passes the head's lines to the callback for the body.
     private var showsLines = false
+    /// Whether the connections for HTTP/3 are used, apart from the others.
+    private var isForHTTP3 = false
     /// The size of libcurl's receive buffer in bytes; 0 before it is set.
     private var bufferSize = 0
     /// The HTTP version for which the options of a GET without a body are currently set; nil if they are not set. For
@@ -190,7 +192,8 @@ struct CurlOptions {
         }
         var isPlain = false
         if request.method == "GET", case .bodiless = shape { isPlain = true }
-        if isPlain, !isFresh, plainVersion == version { return }
+        // Without TLS, HTTP/2 has an option of its own.
+        if isPlain, !isFresh, plainVersion == version, version != .http2 { return }
         plainVersion = isPlain && !isFresh ? version : nil
         set(CURLOPT_POSTFIELDS, pointer: nil)  // otherwise libcurl before 8.7 cannot rewind an upload
         set(CURLOPT_HTTPGET, 1)  // resets the options of the previous request's body
@@ -198,10 +201,19 @@ struct CurlOptions {
         // With the options of a body, libcurl would send PUT or POST. This option sets the request's own method.
         isPlain ? set(CURLOPT_CUSTOMREQUEST, pointer: nil) : set(CURLOPT_CUSTOMREQUEST, request.method)
         set(CURLOPT_HTTP_VERSION, version.rawValue)
+        if version.isHTTP3 != isForHTTP3 {
+            // For HTTP/3 or an older version, libcurl would reuse any connection to the host. It does not reuse a
+            // connection that was made with other TLS options. This option has a meaning on Windows only.
+            isForHTTP3 = version.isHTTP3
+            set(CURLOPT_SSL_OPTIONS, isForHTTP3 ? Int(CURLSSLOPT_REVOKE_BEST_EFFORT) : 0)
+        }
         // Before 7.80, a request that waits for the connection of another request can wait forever: libcurl does not
         // notice that a proxy has closed this connection after a challenge to CONNECT.
         let closesTunnels = route?.asker != nil && !CurlLibrary.current.tellsOfRequests
-        set(CURLOPT_PIPEWAIT, version == .http1 || closesTunnels ? 0 : 1)
+        // libcurl would wait for the first response of a connection without TLS, which may never come.
+        let waitsInVain =
+            version == .http2 && !request.url.isHTTPS && CurlLibrary.current.waitsForFirstResponse
+        set(CURLOPT_PIPEWAIT, version == .http1 || closesTunnels || waitsInVain ? 0 : 1)
         set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
     }
 }
@@ -273,6 +285,8 @@ enum CurlVersion: Int {
     /// HTTP/3 and nothing else.
     case onlyHTTP3 = 31
 
+    var isHTTP3: Bool { self == .http3 || self == .onlyHTTP3 }
+
     static func fit(for request: TransportRequest, negotiates: Bool, _ libcurl: CurlLibrary) -> CurlVersion {
         switch request.version {
         case .http1: return .http1
@@ -317,6 +331,16 @@ struct CurlLibrary: Sendable {
     /// response (7.79 to 8.1). With 7.79, the transport cannot prevent this, because that version has no callback
     /// before a request.
     var ignoresWaitingBytes: Bool { (0x074F00..<0x080200).contains(number) }
+
+    /// Whether libcurl reuses an HTTP/1 connection for a request that requires HTTP/2 (before 8.14).
+    var mixesVersions: Bool { number < 0x080E00 }
+
+    /// Whether libcurl lets requests wait until an HTTP/2 connection without TLS has had a response. They wait for ever
+    /// if the first request of the connection has failed (8.11 or later).
+    var waitsForFirstResponse: Bool { number >= 0x080B00 }
+
+    /// Whether libcurl begins HTTP/2 again on each reused connection without TLS, which breaks the connection (7.88).
+    var breaksPlainHTTP2: Bool { (0x075800..<0x080000).contains(number) }
 
     /// Whether libcurl either ignores a `Transfer-Encoding` field that begins with another coding than `chunked`, or
     /// fails because of it (8.7 or later).

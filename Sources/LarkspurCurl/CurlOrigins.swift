@@ -28,6 +28,8 @@ struct CurlOrigins {
         var isMultiplexed = false
         /// Whether the request has a connection of its own.
         var isExclusive = true
+        /// Whether requests to the origin have asked for different versions of HTTP.
+        var mixesVersions = false
     }
 
     /// A task that starts now.
@@ -52,12 +54,32 @@ struct CurlOrigins {
     /// over HTTP/3 may speak any version over TCP, so its requests keep to the limit of connections.
     private enum Version { case unknown, http1, http2, http3 }
 
+    /// The versions that requests to an origin ask for, with a bit for each.
+    private struct Versions: OptionSet {
+        let rawValue: UInt8
+        static let all = Versions(rawValue: .max)
+
+        init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        init(_ request: TransportRequest) {
+            switch request.version {
+            case .http1: rawValue = 1
+            case .http2: rawValue = 2
+            case .negotiated, .http3: rawValue = request.url.isHTTPS ? 4 : 1  // without TLS, this is HTTP/1.1
+            }
+        }
+
+        var isMixed: Bool { rawValue.nonzeroBitCount > 1 }
+    }
+
     private struct Origin {
         let name: String
         /// The loop that performs the origin's requests as long as other loops have not much less to do. Only this loop
         /// has an HTTP/2 connection.
         var home: Int
         var version = Version.unknown
+        /// The versions for which requests have asked.
+        var asked: Versions
         var total = 0
         /// The number of running requests that have a connection of their own.
         var exclusiveTotal = 0
@@ -84,6 +106,8 @@ struct CurlOrigins {
     private var nextTicket: Ticket = 0
     private var nextHome = 0
     private var isClosed = false
+    /// Whether origins were removed, which may have connections.
+    private var hasForgotten = false
     private var loops: [Loop]
 
     private struct Loop {
@@ -105,6 +129,7 @@ struct CurlOrigins {
     mutating func admit(_ task: CurlTask, _ need: Need) -> Admission {
         guard !isClosed else { return .refused }
         let index = index(of: task.request.url)
+        origins[index].asked.formUnion(Versions(task.request))
         if let loop = loop(for: need, to: index, near: nil) { return .starts(occupy(loop, index, need)) }
         nextTicket += 1
         if need == .shareable {
@@ -174,7 +199,7 @@ struct CurlOrigins {
         return Place(
             origin: index, loop: loop,
             teachesHTTP1: loops.count > 1 && !isExclusive && (version == .unknown || version == .http3),
-            isMultiplexed: version == .http2, isExclusive: isExclusive)
+            isMultiplexed: version == .http2, isExclusive: isExclusive, mixesVersions: origins[index].asked.isMixed)
     }
 
     /// Returns the loop that may perform a request now; nil if the request has to wait.
@@ -261,7 +286,9 @@ struct CurlOrigins {
 
     private mutating func add(_ name: String) -> Index {
         if indices.count >= sweepAt { sweep() }
-        let origin = Origin(name: name, home: nextHome, running: Array(repeating: 0, count: loops.count))
+        let origin = Origin(
+            name: name, home: nextHome, asked: hasForgotten ? .all : [],
+            running: Array(repeating: 0, count: loops.count))
         repeat { nextHome = (nextHome + 1) % loops.count } while loops[nextHome].isUnusable
         // Reuses the entry of an origin that a sweep has removed, or adds an entry.
         let index = origins.firstIndex { $0.isIdle && indices[$0.name] == nil } ?? origins.count
@@ -273,6 +300,7 @@ struct CurlOrigins {
     /// Removes the origins without tasks.
     private mutating func sweep() {
         indices = indices.filter { !origins[$0.value].isIdle }
+        hasForgotten = true
         sweepAt = max(256, 2 * indices.count)
     }
 }

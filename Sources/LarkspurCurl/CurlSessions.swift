@@ -148,7 +148,7 @@ extension CurlLoop {
             },
             did_reset: { loop, easy in
                 guard let loop, let easy else { return }
-                CurlLoop.at(loop) { $0.transfer(of: easy)?.hop?.isReset = true }
+                CurlLoop.at(loop) { $0.transfer(of: easy)?.didReset() }
             })
     }
 

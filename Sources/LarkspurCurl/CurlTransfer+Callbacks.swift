@@ -74,6 +74,7 @@ extension CurlTransfer {
         // Over a new connection, the body is sent from its first byte, even if a part of it was read for a connection
         // that was lost. Before 7.80, no other callback reports the new connection.
         if let hop, hop.upload != nil, !CurlLibrary.current.tellsOfRequests, seek(0, 0) != 0 { return -1 }
+        if hop?.fault != nil { return -1 }
         let descriptor = clarkspur_socket_open(address, loop.configuration.peerTimeoutInMilliseconds)
         guard descriptor >= 0 else {
             hop?.socketError = -descriptor
@@ -85,32 +86,16 @@ extension CurlTransfer {
         return descriptor
     }
 
-    /// Returns whether the request may be sent over the connection that libcurl chose. Returns false if bytes wait on a
-    /// reused HTTP/1 connection, because libcurl would treat these bytes as the response.
-    private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
-        if !opened.isEmpty {
-            // HTTP/2 connections are never checked: their frames name a stream, so bytes that wait there cannot be
-            // taken for the response of another request.
-            if let ends, !clarkspur_tls_speaks_http2(easy) { loop.sockets.record(ends, among: opened) }
-            opened.removeAll(keepingCapacity: true)
-            return true
-        }
-        if hop.request.version == .http2 { return true }
-        if hop.nestsTLS { return clarkspur_tls_speaks_http2(easy) }
-        guard let ends, let descriptor = loop.sockets.descriptor(of: ends) else { return true }
-        let usesTLS = hop.request.url.isHTTPS || hop.route?.proxy?.kind == .https
-        return usesTLS ? clarkspur_tls_is_silent(easy, descriptor) : clarkspur_socket_is_empty(descriptor)
-    }
-
     /// Returns whether libcurl may send the request now. A request whose `Expect` field was refused is not sent again.
     private func mayBegin(between ends: CurlSockets.Ends?) -> Bool {
-        guard let hop, !hop.isExpectationRefused else { return false }
-        guard isSilent(hop, between: ends) else {
-            hop.isConnectionNoisy = true
+        guard let hop, !hop.isExpectationRefused, hop.fault == nil else { return false }
+        if hop.prefersHTTP3, hop.isRepetition {
+            hop.isRepeatedByLibcurl = true
             return false
         }
-        if hop.prefersHTTP3, hop.isConnected {
-            hop.isRepeatedByLibcurl = true
+        if hop.isRepetition, !mayRepeat(hop) { return false }
+        guard isConnectionFit(for: hop, between: ends) else {
+            hop.isConnectionUnfit = true
             return false
         }
         // libcurl answers the challenge with this request, so the challenge is no longer the hop's response.
@@ -127,6 +112,7 @@ extension CurlTransfer {
             loop.speaksHTTP1(at: hop.place)
         }
         didConnect()
+        hop.hasBegun = true
         return true
     }
 

@@ -38,7 +38,7 @@ extension CurlTransfer {
         noteBrokenAlternative(of: hop)
         if hop.isRepeatedByLibcurl {
             hop.isRepeatedByLibcurl = false
-            let mayRepeat = hop.isIdempotent && hop.sends < Self.sendLimit && hop.rewind(at: loop.now)
+            let mayRepeat = hop.isIdempotent && hop.countRepetition(upTo: 1) && hop.rewind(at: loop.now)
             let lost = TransportError(
                 .connectionLost, "the connection over HTTP/3 was lost; the server may have processed the request",
                 phase: .waiting)

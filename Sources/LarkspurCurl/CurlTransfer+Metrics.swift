@@ -8,6 +8,7 @@ extension CurlTransfer {
         metrics.requestBodyBytes = hop.upload?.position ?? (hop.isConnected ? UInt64(hop.post?.count ?? 0) : 0)
         metrics.responseBodyBytes = hop.received
         metrics.protocolName = hop.head.protocolName
+        metrics.repetitions = hop.repetitions
         guard hop.isConnected else {
             metrics.$nameLookup.nanoseconds = nanoseconds(CURLINFO_NAMELOOKUP_TIME_T)
             return metrics

@@ -4,9 +4,6 @@ internal import CLarkspur
 final class CurlTransfer {
     typealias Slot = Int
 
-    /// The maximum number of times that a hop is sent, if connections are lost before the peer has answered.
-    static let sendLimit = 5
-
     let slot: Slot
     let loop: CurlLoop  // no lasting reference cycle: the loop releases its transfers when it ends
     private(set) var easy: UnsafeMutableRawPointer
@@ -158,6 +155,8 @@ final class CurlTransfer {
         hop.beginSending(at: loop.now)
         let handsOver = hop.route?.handsOver(task.request.url) == true
         let version = chooseVersion(of: hop)
+        let ownsConnection = needsOwnConnection(hop, version)
+        if ownsConnection, CurlLibrary.current.breaksPlainHTTP2 { closesConnection = true }
         if version != .http1, !isOwner {
             loop.setOwner(slot, of: easy)
             isOwner = true
@@ -166,8 +165,7 @@ final class CurlTransfer {
             task.request, shape: prepareBody(of: hop),
             version: version,
             fields: fields.set(task.request, handedOver: handsOver, alternative: hop.alternative), route: hop.route,
-            isFresh: hop.needsFreshConnection || hop.request.body.hasTrailers
-                || hop.nestsTLS && !CurlLibrary.current.tellsOfRequests)
+            isFresh: hop.needsFreshConnection || hop.request.body.hasTrailers || ownsConnection)
         if task.request.upgrades { options.connectOnly() }
         sendTrailers(of: hop)
         options.showLines(hop.awaitsField)
@@ -231,8 +229,8 @@ final class CurlTransfer {
         noticeConnection(of: hop)
         if code == 0, hop.request.upgrades { return beginExchange(of: hop) }
         clarkspur_multi_remove(loop.multi, easy)
-        if hop.isConnectionNoisy {
-            (hop.isConnectionNoisy, hop.needsFreshConnection) = (false, true)
+        if hop.isConnectionUnfit {
+            hop.isConnectionUnfit = false
             return send(hop)
         }
         if isForgotten(after: code, hop) {
@@ -307,40 +305,6 @@ final class CurlTransfer {
             remotePort: clarkspur_easy_long(easy, CURLINFO_PRIMARY_PORT))
     }
 
-    /// Returns whether the proxy has refused an answer to an earlier hop's challenge, and the hop can be sent again
-    /// with a new handle. The proxy may only have forgotten that challenge, but libcurl would report a wrong password.
-    private func isForgotten(after code: Int32, _ hop: CurlHop) -> Bool {
-        guard hop.answersOldChallenge, hop.fault == nil, hop.sends < Self.sendLimit else { return false }
-        let isTunnelRefused = !hop.isConnected && clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE) == 407
-        return (hop.isChallengedAgain || isTunnelRefused && code != 0) && hop.rewind(at: loop.now)
-    }
-
-    /// Returns whether the hop can be sent again after its connection was lost. This is the case if the server has not
-    /// processed the request, or if a repetition does no harm. libcurl itself repeats requests over stale connections,
-    /// but it does not repeat every request that a GOAWAY frame has ended.
-    private func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
-        guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.sends < Self.sendLimit else { return false }
-        let failure = failure(code, hop)
-        let isReused = clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS) == hop.connectionsBefore
-        if failure.isForFreshConnection, isReused {
-            hop.needsFreshConnection = true
-            return hop.rewind(at: loop.now)
-        }
-        guard hop.isConnected, failure.isLoss,
-            hop.isIdempotent || failure.isGivingUp
-                || failure.isOfSending && isCutShort(hop),
-            failure.isMultiplexed || isReused
-        else { return false }
-        return hop.rewind(at: loop.now)
-    }
-
-    /// Returns whether the end of the body was not sent. In this case, the peer has received no complete request, and
-    /// cannot have processed it.
-    private func isCutShort(_ hop: CurlHop) -> Bool {
-        guard let length = hop.request.body.length else { return hop.upload?.isOver == false }
-        return UInt64(max(0, clarkspur_easy_offset(easy, CURLINFO_SIZE_UPLOAD_T))) < length
-    }
-
     /// The number of bytes that libcurl has sent of the hop's body; 0 if there is none.
     var sentBytes: Int64 {
         guard let hop, hop.request.body.length != 0 else { return 0 }
@@ -370,16 +334,18 @@ final class CurlTransfer {
         return TransportError(.connectionLost, "the connection ended before the response's head", phase: phase(of: hop))
     }
 
-    private func failure(_ code: Int32, _ hop: CurlHop) -> CurlFailure {
+    func failure(_ code: Int32, _ hop: CurlHop) -> CurlFailure {
         let text = String(cString: errorText)
         var message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
-        if hop.request.version == .http2, !hop.head.hasBegun { message += "; HTTP/2 was required without negotiation" }
+        if hop.request.version == .http2, !hop.head.hasBegun, !hop.isReset {
+            message += "; HTTP/2 was required without negotiation"
+        }
         return CurlFailure(
             code: code, message: message, phase: phase(of: hop), easy: easy, proxy: hop.route?.proxy,
             isConnected: hop.isConnected, socketError: hop.socketError)
     }
 
-    private func phase(of hop: CurlHop) -> TransportError.Phase {
+    func phase(of hop: CurlHop) -> TransportError.Phase {
         if hop.head.isWhole { return .receiving }
         if let upload = hop.upload, hop.isConnected, !upload.isOver { return .sending }
         if hop.isConnected { return .waiting }

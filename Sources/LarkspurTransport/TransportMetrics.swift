@@ -23,6 +23,9 @@ public struct TransportMetrics: Sendable, Equatable {
     public var requestBodyBytes: UInt64 = 0
     /// The number of bytes of the response's body that were delivered, before decoding.
     public var responseBodyBytes: UInt64 = 0
+    /// The number of times that the transport sent the request again within the hop, after the connection was lost or
+    /// the server had refused the request unprocessed. The session's retry budget counts them as retries.
+    public var repetitions = 0
     /// Whether an earlier request used the connection; nil if unknown.
     public var connectionWasReused: Bool?
     /// The protocol, by its ALPN name: `http/1.1`, `h2`, `h3`.
@@ -57,6 +60,7 @@ extension TransportMetrics: CustomStringConvertible {
             protocolName, tlsVersion, remoteAddress, connectionWasReused == true ? "on a reused connection" : nil,
         ]
         .compactMap(\.self)
+        if repetitions > 0 { parts.append("sent again \(repetitions == 1 ? "once" : "\(repetitions) times")") }
         if let hedge { parts.append("\(hedge)") }
         return parts.joined(separator: ", ")
     }

@@ -8,9 +8,12 @@
     struct CurlOriginsTests {
         private let transport = CurlTransport()
 
-        private func task(_ url: String = "https://a.test/", _ priority: RequestPriority = .normal) throws -> CurlTask {
+        private func task(
+            _ url: String = "https://a.test/", _ priority: RequestPriority = .normal,
+            version: HTTPVersionChoice = .negotiated
+        ) throws -> CurlTask {
             var request = TransportRequest(url: try RequestURL(url))
-            request.priority = priority
+            (request.priority, request.version) = (priority, version)
             return CurlTask(
                 id: TransportTaskID(1), request: request, delegate: RecordingDelegate(), transport: transport)
         }
@@ -208,6 +211,34 @@
                 Issue.record("a task was admitted after the end")
                 return
             }
+        }
+
+        @Test(
+            "Requests to an origin mix versions if they ask for several",
+            arguments: [
+                ("https", [HTTPVersionChoice.negotiated, .http3], false), ("https", [.http1, .negotiated], true),
+                ("https", [.http1, .http1], false), ("http", [.http1, .negotiated], false),
+                ("http", [.http1, .http2], true),
+                ("http", [.http2, .http2], false), ("http", [.http2, .negotiated], true),
+            ])
+        func versions(scheme: String, versions: [HTTPVersionChoice], isMixed: Bool) throws {
+            let origins = Limits(5, loops: 1)
+            for (number, version) in versions.enumerated() {
+                let start = try #require(
+                    place(origins.admit(try task("\(scheme)://a.test/", version: version), .exclusive)))
+                #expect(start.mixesVersions == (isMixed && number > 0))
+            }
+        }
+
+        @Test("A removed origin counts as an origin whose requests mix versions")
+        func forgottenVersions() throws {
+            let origins = Limits(5, loops: 1)
+            for number in 0..<300 {
+                let admission = origins.admit(try task("http://h\(number).test/"), .exclusive)
+                _ = origins.leave(try #require(place(admission)))
+            }
+            let start = try #require(place(origins.admit(try task("http://h0.test/"), .exclusive)))
+            #expect(start.mixesVersions)
         }
     }
 #endif

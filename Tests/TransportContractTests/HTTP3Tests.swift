@@ -149,8 +149,10 @@
         }
 
         /// Returns the protocol's name.
-        private func run(_ request: TransportRequest, _ text: String) async throws -> String? {
-            let trace = try await transport.run(request)
+        private func run(
+            _ request: TransportRequest, _ text: String, over transport: CurlTransport? = nil
+        ) async throws -> String? {
+            let trace = try await (transport ?? self.transport).run(request)
             trace.check(.response(text))
             return trace.metrics.first?.protocolName
         }
@@ -168,6 +170,38 @@
             #expect(try await run(request("/version", .negotiated), "HTTP/2, 0 bytes") == "h2")
             #expect(try await run(request("/version", .negotiated), "HTTP/3, 0 bytes") == "h3")
             #expect(try await run(request("/version", .http1), "HTTP/1.1, 0 bytes") == "http/1.1")
+        }
+
+        /// A transport that tries TCP only when HTTP/3 has failed, also on a slow machine.
+        private static func patient() throws -> CurlTransport {
+            var configuration = try #require(Environment.trusting)
+            (configuration.fallbackDelay, configuration.addressDelay) = (.seconds(60), .seconds(60))
+            return CurlTransport(configuration: configuration)
+        }
+
+        @Test("A request that asks for HTTP/3 uses it although connections with other versions are open")
+        func besideOthers() async throws {
+            let transport = try Self.patient()
+            for (version, name, text) in [(HTTPVersionChoice.http1, "http/1.1", "HTTP/1.1"), (.http2, "h2", "HTTP/2")] {
+                for _ in 0..<2 {
+                    let before = try request("/version", version)
+                    #expect(try await run(before, "\(text), 0 bytes", over: transport) == name)
+                    let after = try request("/version", .http3)
+                    #expect(try await run(after, "HTTP/3, 0 bytes", over: transport) == "h3")
+                }
+            }
+        }
+
+        @Test("A request that asks for HTTP/3 does not use the connection of a negotiated request")
+        func afterNegotiated() async throws {
+            let transport = try Self.patient()
+            #expect(try await run(request("/version", .negotiated), "HTTP/2, 0 bytes", over: transport) == "h2")
+            // The last request, which uses the alternative, has the same connection.
+            for (version, isReused) in [(HTTPVersionChoice.http3, false), (.http3, true), (.negotiated, true)] {
+                let trace = try await transport.run(request("/version", version))
+                trace.check(.response("HTTP/3, 0 bytes"))
+                #expect(trace.metrics.first?.connectionWasReused == isReused)
+            }
         }
 
         @Test("A request to an alternative names it in the field Alt-Used, and other requests do not")

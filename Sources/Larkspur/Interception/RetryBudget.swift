@@ -5,8 +5,9 @@
 ///
 /// The first attempt of each request with a ``RetryPolicy`` deposits a fraction of a retry; each retry withdraws a
 /// whole retry. Resumable uploads and event streams also use the budget: each of their requests that follows a failure
-/// is a retry. A few retries each second are free, so that a session with few requests can retry at all. A child
-/// session shares its parent's budget unless the child has its own budget.
+/// is a retry. So is each repetition by the transport within a hop (``TransportMetrics/repetitions``). A few retries
+/// each second are free, so that a session with few requests can retry at all. A child session shares its parent's
+/// budget unless the child has its own budget.
 public struct RetryBudget: Sendable, Hashable {
     /// The fraction of a retry that a first attempt deposits, from 0 to 1,000; 0.1 by default.
     public var ratio: Double
@@ -87,6 +88,11 @@ final class RetryAccount: Sendable {
             balance.spent = next
             return true
         }
+    }
+
+    /// Withdraws the repetitions of a hop, which the transport has sent already, as far as retries are left.
+    func charge(_ repetitions: Int) {
+        for _ in 0..<repetitions where !withdraw() { return }
     }
 
     /// Takes a whole retry from the deposits that expire first.

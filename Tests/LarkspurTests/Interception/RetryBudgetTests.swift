@@ -128,6 +128,23 @@ struct RetryBudgetTests {
         #expect(counts == [6, 1, 3])
     }
 
+    @Test("A repetition by the transport within a hop counts as a retry", arguments: [(0, 4), (1, 2), (9, 1)])
+    func repetitions(each count: Int, attempts: Int) async {
+        let hops = Protected(0)
+        let transport = StartingTransport { hop in
+            hops.withLock { $0 += 1 }
+            var metrics = TransportMetrics()
+            metrics.repetitions = count
+            hop.receive(.metrics(metrics), .completed(TransportError(.connectionLost)))
+        }
+        let budget = RetryBudget(ratio: 0, minimumPerSecond: 3)
+        let configuration = SessionConfiguration { ($0.clock, $0.retryBudget) = (clock, budget) }
+        let session = Session(configuration: configuration, transport: transport, interceptor: Self.atOnce)
+        let error = await session.request("http://h/").serializingData().response.error
+        #expect(error?.retryRefusal?.contains("budget") == true)
+        #expect(hops.withLock { $0 } == attempts)
+    }
+
     @Test("Only first attempts deposit, and only where there is a policy")
     func depositing() async throws {
         let budget = RetryBudget(ratio: 1, minimumPerSecond: 0)

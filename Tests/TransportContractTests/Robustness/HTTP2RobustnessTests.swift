@@ -82,6 +82,27 @@
         }
 
         @Test(
+            "a stream that is reset ends its hop; only a refused request is sent again, once",
+            arguments: [0, 1, 2, 7, 8, 11], ["GET", "POST"])
+        func resets(code: UInt32, method: String) async throws {
+            let transport = try Self.transport()
+            for isKept in [false, true] {
+                let query = "\(code)-\(UUID())"
+                var request = try Self.request("/reset-stream?\(query)")
+                request.method = method
+                if method == "POST" { request.body = .data(Data("a body".utf8)) }
+                let trace = try await transport.run(request)
+                trace.check(.failure([.connectionLost, .protocolViolation]))
+                #expect(trace.error?.phase == .waiting, "kept: \(isKept)")
+                let expected = code == 7 ? 2 : 1
+                if Libcurl.tellsOfRepetitions {
+                    #expect(trace.metrics.first?.repetitions == expected - 1, "kept: \(isKept)")
+                }
+                try await transport.run(try Self.request("/asked?\(query)")).check(.response("\(expected)\n"))
+            }
+        }
+
+        @Test(
             "requests that the peer has not processed are sent again; a POST that it may have processed is not",
             arguments: ["/refused", "/goaway-open", "/goaway-after"], ["POST", "PUT"])
         func goAway(path: String, method: String) async throws {

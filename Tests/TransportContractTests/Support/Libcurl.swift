@@ -15,6 +15,8 @@
         static let holdsStreams = version >= 0x075800
         /// Whether it reports the loss of a reused HTTP/2 connection, instead of sending the requests again by itself.
         static let reportsLostStreams = version >= 0x075000
+        /// Whether it reports that it sends a request again by itself.
+        static let tellsOfRepetitions = version >= 0x075000
         /// Whether all requests to an origin share one HTTP/2 connection; version 7.74 opens a second one now and then.
         static let sharesConnections = version >= 0x075800
         /// Whether an upload through an `https` proxy with Digest, and an endless answer to CONNECT, always end as

@@ -118,6 +118,9 @@ extension RequestCore {
         }
         // Before the event, so that who learns of the wait finds that the time stands still.
         if case .admission(let part) = event { adjustAttemptTimeout(to: part, of: id) }
+        if case .metrics(let metrics) = event, metrics.repetitions > 0 {
+            context.retryAccount?.charge(metrics.repetitions)
+        }
         post(events)
         if let news { tell(news) }
         switch action {

@@ -1,0 +1,124 @@
+internal import CLarkspur
+
+/// The rules for sending a hop again. Both libcurl and this transport send hops again.
+///
+/// A hop whose request has reached the server is sent again at most once. If a GOAWAY frame excludes the request, the
+/// server has certainly not processed it, and the hop may be sent again more often, up to `sendLimit`.
+extension CurlTransfer {
+    /// The maximum number of times that a hop is sent.
+    static let sendLimit = 5
+
+    /// Returns whether the proxy has refused an answer to an earlier hop's challenge, and the hop can be sent again
+    /// with a new handle. The proxy may only have forgotten that challenge, but libcurl would report a wrong password.
+    func isForgotten(after code: Int32, _ hop: CurlHop) -> Bool {
+        guard hop.answersOldChallenge, hop.fault == nil, hop.sends < Self.sendLimit else { return false }
+        let isTunnelRefused = !hop.isConnected && clarkspur_easy_long(easy, CURLINFO_HTTP_CONNECTCODE) == 407
+        return (hop.isChallengedAgain || isTunnelRefused && code != 0) && hop.rewind(at: loop.now)
+    }
+
+    /// Returns whether the hop can be sent again after its connection was lost. This is the case if the server has not
+    /// processed the request, or if a repetition does no harm. libcurl itself repeats requests over stale connections,
+    /// but it does not repeat every request that a GOAWAY frame has ended.
+    func sendsAgain(after code: Int32, _ hop: CurlHop) -> Bool {
+        guard code != 0, hop.fault == nil, !hop.head.hasBegun, hop.sends < Self.sendLimit else { return false }
+        let failure = failure(code, hop)
+        let isReused = clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS) == hop.connectionsBefore
+        if failure.isForFreshConnection, isReused {
+            hop.needsFreshConnection = true
+            return hop.rewind(at: loop.now)
+        }
+        let isUnprocessed = failure.isGivingUp || failure.isOfSending && isCutShort(hop)
+        guard hop.isConnected, failure.isLoss, hop.isIdempotent || isUnprocessed, failure.isMultiplexed || isReused,
+            mayRepeat(hop, after: failure, isUnprocessed: isUnprocessed)
+        else { return false }
+        return hop.rewind(at: loop.now)
+    }
+
+    private static let watchesStreams = clarkspur_http2_is_watched()
+
+    /// Returns whether this transport may repeat the hop, and counts the repetition.
+    private func mayRepeat(_ hop: CurlHop, after failure: CurlFailure, isUnprocessed: Bool) -> Bool {
+        // A reset is the server's answer to this request. libcurl has repeated the request if the server has refused
+        // it unprocessed.
+        if hop.isReset, !failure.isGivingUp { return false }
+        let isUnsent = failure.isMultiplexed && hop.stream == nil && !hop.prefersHTTP3 && Self.watchesStreams
+        if isUnsent { return true }
+        return isUnprocessed ? hop.countRepetition(upTo: Self.sendLimit - 1) : hop.countRepetition(upTo: 1)
+    }
+
+    /// Counts that the hop is repeated. Returns false if it was repeated too often, which ends the hop.
+    ///
+    /// libcurl repeats a hop by itself after a reused connection was lost without a byte of the response, and after the
+    /// server has refused the request unprocessed.
+    func mayRepeat(_ hop: CurlHop) -> Bool {
+        if hop.countRepetition(upTo: Self.sendLimit - 1) { return true }
+        hop.fault = TransportError(
+            .connectionLost, "the request was sent \(Self.sendLimit) times, and each connection was lost",
+            phase: phase(of: hop))
+        return false
+    }
+
+    /// Notes that the server has reset the stream of the hop. If it has reset the hop's stream before, the hop ends,
+    /// because libcurl would send a refused request again and again.
+    func didReset() {
+        guard let hop else { return }
+        hop.isReset = true
+        guard !hop.head.hasBegun else { return }
+        hop.resets += 1
+        guard hop.resets > 1, hop.fault == nil else { return }
+        let isSending = hop.upload.map { !$0.isOver } == true
+        hop.fault = TransportError(
+            .connectionLost, "the server has reset the request's stream twice", phase: isSending ? .sending : .waiting)
+        loop.setAlarm(loop.now, for: slot)
+    }
+
+    /// Returns whether the end of the body was not sent. In this case, the peer has received no complete request, and
+    /// cannot have processed it.
+    private func isCutShort(_ hop: CurlHop) -> Bool {
+        guard let length = hop.request.body.length else { return hop.upload?.isOver == false }
+        return UInt64(max(0, clarkspur_easy_offset(easy, CURLINFO_SIZE_UPLOAD_T))) < length
+    }
+
+    // MARK: The connection that libcurl chose
+
+    /// Returns whether the request may be sent over the connection that libcurl chose. If not, this transport hands the
+    /// hop to libcurl again, for another connection.
+    func isConnectionFit(for hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
+        // After the error HTTP_1_1_REQUIRED, libcurl repeats the request over HTTP/1.1.
+        if hop.isRepetition, hop.request.version == .http2 { return false }
+        guard opened.isEmpty else {
+            // HTTP/2 connections are never checked for waiting bytes: their frames name a stream, so bytes that wait
+            // there cannot be taken for the response of another request.
+            if let ends, !clarkspur_tls_speaks_http2(easy) { loop.sockets.record(ends, among: opened) }
+            opened.removeAll(keepingCapacity: true)
+            return true
+        }
+        if hop.request.version == .http2 {
+            guard CurlLibrary.current.mixesVersions, clarkspur_tls_speaks_http1(easy) else { return true }
+            // libcurl closes the connection, and may then choose a connection with HTTP/2.
+            hop.needsFreshConnection = hop.sends > 2
+            return false
+        }
+        // After a loss, other reused HTTP/1.1 connections may be stale too, and each would cost another sending.
+        hop.needsFreshConnection =
+            !isSilent(hop, between: ends) || hop.isRepetition && !clarkspur_tls_speaks_http2(easy)
+        return !hop.needsFreshConnection
+    }
+
+    /// Returns whether no bytes wait on a reused HTTP/1 connection. libcurl would treat these bytes as the response.
+    private func isSilent(_ hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
+        if hop.nestsTLS { return clarkspur_tls_speaks_http2(easy) }
+        guard let ends, let descriptor = loop.sockets.descriptor(of: ends) else { return true }
+        let usesTLS = hop.request.url.isHTTPS || hop.route?.proxy?.kind == .https
+        return usesTLS ? clarkspur_tls_is_silent(easy, descriptor) : clarkspur_socket_is_empty(descriptor)
+    }
+
+    /// Returns whether the hop needs a connection of its own, because libcurl could reuse an unfit connection.
+    func needsOwnConnection(_ hop: CurlHop, _ version: CurlVersion) -> Bool {
+        let (library, mixesVersions) = (CurlLibrary.current, hop.place.mixesVersions)
+        if hop.request.version == .http2, !hop.request.url.isHTTPS {
+            return library.breaksPlainHTTP2 || library.mixesVersions && mixesVersions
+        }
+        return !library.tellsOfRequests && (hop.nestsTLS || mixesVersions && version != .negotiated)
+    }
+}
