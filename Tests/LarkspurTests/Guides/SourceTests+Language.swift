@@ -10,7 +10,7 @@ extension SourceTests {
         // The one flag, of test modules alone, makes the index smaller. It changes no check.
         let flags = manifest.split(separator: "unsafeFlags", omittingEmptySubsequences: false).dropFirst()
         #expect(flags.count == 1 && flags.allSatisfy { $0.hasPrefix(#"(["-index-ignore-system-modules"])]"#) })
-        for relaxation in [ ".swiftLanguageMode(", "StrictConcurrency", "treatAllWarnings"] {
+        for relaxation in [".swiftLanguageMode(", "StrictConcurrency", "treatAllWarnings"] {
             #expect(!manifest.contains(relaxation))
         }
         let ci = try String(contentsOf: root.appendingPathComponent(".ci/run"), encoding: .utf8)
