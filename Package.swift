@@ -21,6 +21,11 @@ let package = Package(
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .library(name: "Larkspur", targets: ["Larkspur"]),
+        .library(name: "LarkspurCore", targets: ["LarkspurCore"]),
+        .library(name: "LarkspurFlow", targets: ["LarkspurFlow"]),
+        .library(name: "LarkspurTransfers", targets: ["LarkspurTransfers"]),
+        .library(name: "LarkspurReachability", targets: ["LarkspurReachability"]),
+        .library(name: "LarkspurCombine", targets: ["LarkspurCombine"]),
         .library(name: "LarkspurJSON", targets: ["LarkspurJSON"]),
         .library(name: "LarkspurXML", targets: ["LarkspurXML"]),
         .library(name: "LarkspurInsight", targets: ["LarkspurInsight"]),
@@ -51,10 +56,19 @@ let package = Package(
         .target(name: "LarkspurCache", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurURLSession", dependencies: ["LarkspurTransport"], swiftSettings: settings),
+        // The framework. It knows no engine, and none of the modules below.
+        .target(
+            name: "LarkspurCore", dependencies: ["CLarkspur", "LarkspurCache", "LarkspurJSON", "LarkspurTransport"],
+            swiftSettings: settings),
+        .target(name: "LarkspurFlow", dependencies: ["LarkspurCore"], swiftSettings: settings),
+        .target(name: "LarkspurTransfers", dependencies: ["LarkspurCore"], swiftSettings: settings),
+        .target(name: "LarkspurReachability", dependencies: ["CLarkspur", "LarkspurCore"], swiftSettings: settings),
+        .target(name: "LarkspurCombine", dependencies: ["LarkspurCore"], swiftSettings: settings),
+        // The umbrella: exports the framework, the modules above and the platform's engine.
         .target(
             name: "Larkspur",
             dependencies: [
-                "CLarkspur", "LarkspurCache", "LarkspurJSON", "LarkspurTransport",
+                "LarkspurCombine", "LarkspurCore", "LarkspurFlow", "LarkspurReachability", "LarkspurTransfers",
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
                 .target(name: "LarkspurURLSession", condition: .when(platforms: apple)),
             ],

@@ -4,7 +4,8 @@
     import TestSupport
     import Testing
 
-    @testable import Larkspur
+    import Larkspur
+    @testable import LarkspurCore
     @testable import LarkspurURLSession
 
     /// Single hops over a fake in place of the platform's WebSocket.

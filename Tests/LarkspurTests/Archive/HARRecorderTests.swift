@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 @testable import LarkspurInsight
 
 @Suite("HAR recorder: an entry for each hop, in a file that is always valid", .limited)

@@ -1,8 +1,10 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
+@testable import LarkspurTransfers
 
 @Suite("Background downloads", .limited)
 struct BackgroundDownloadTests {

@@ -1,7 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
+@testable import LarkspurTransfers
 
 /// A folder with records and destinations, and background transfers that use it one after another, as successive runs of
 /// a program do.

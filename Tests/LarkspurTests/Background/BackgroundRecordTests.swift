@@ -1,8 +1,10 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
+@testable import LarkspurTransfers
 
 /// The files of background transfers, and the states in which a killed process can leave them.
 @Suite("Records of background transfers", .limited)

@@ -1,7 +1,9 @@
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
+@testable import LarkspurTransfers
 
 @Suite("The state of a background transfer", .limited)
 struct BackgroundStateTests {

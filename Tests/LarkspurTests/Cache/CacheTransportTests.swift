@@ -1,9 +1,11 @@
+import Larkspur
 import LarkspurInsight
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
+@testable import LarkspurFlow
 
 /// The transports between a cache and the network, and the stored responses that they may share.
 @Suite("A cache over several transports", .limited)

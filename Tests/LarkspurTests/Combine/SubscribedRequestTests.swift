@@ -1,9 +1,11 @@
 import Dispatch
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCombine
+@testable import LarkspurCore
 
 /// The requests of publishers, without Combine: a subscriber of the tests takes the place of Combine's.
 @Suite("Requests with subscribers", .limited)

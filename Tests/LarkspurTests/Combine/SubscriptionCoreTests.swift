@@ -1,9 +1,11 @@
 import Dispatch
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCombine
+@testable import LarkspurCore
 
 /// A subscriber as Combine has them, for tests on every platform. It notes what it receives.
 final class NotedSubscriber<Element: Sendable>: Sendable {

@@ -1,7 +1,9 @@
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCombine
+@testable import LarkspurCore
 
 @Suite("The state of a subscription", .limited)
 struct SubscriptionStateTests {

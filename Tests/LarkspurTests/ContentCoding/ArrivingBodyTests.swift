@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Coded bodies in memory, which are decoded as they arrive", .limited)
 struct ArrivingBodyTests {

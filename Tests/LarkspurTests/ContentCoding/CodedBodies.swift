@@ -1,7 +1,8 @@
 import Foundation
+import Larkspur
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// A text compressed by other programs: Python's gzip and zlib modules, brotli's own library, the zstd command.
 struct CodedBody: Sendable, CustomTestStringConvertible {

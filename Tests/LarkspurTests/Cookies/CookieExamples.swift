@@ -1,4 +1,6 @@
-@testable import Larkspur
+import Larkspur
+
+@testable import LarkspurCore
 
 /// A clock that only the test advances.
 final class MovedClock: Sendable {

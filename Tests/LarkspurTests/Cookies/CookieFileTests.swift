@@ -1,9 +1,10 @@
 import Foundation
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Cookie jars in files", .limited)
 struct CookieFileTests {

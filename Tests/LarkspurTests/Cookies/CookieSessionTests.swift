@@ -1,9 +1,10 @@
 import Foundation
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Cookies on the way of requests: sessions over a stub transport.
 @Suite("Cookies of sessions", .limited)

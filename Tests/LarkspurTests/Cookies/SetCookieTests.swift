@@ -1,7 +1,8 @@
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Set-Cookie fields", .limited)
 struct SetCookieTests {

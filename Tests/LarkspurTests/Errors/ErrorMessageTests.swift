@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// The names and values that messages of errors must have, so that a reader finds the cause and the remedy. Other
 /// suites compare the codes of these errors.

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// An admission that keeps hops until the test decides about them.
 final class HeldAdmission: HopAdmission {

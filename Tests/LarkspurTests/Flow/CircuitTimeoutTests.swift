@@ -1,8 +1,10 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
+@testable import LarkspurFlow
 
 /// Total timeouts, which end a request without waiting for its middleware, and the order of changes.
 @Suite("Circuit breakers: timeouts and changes", .limited)

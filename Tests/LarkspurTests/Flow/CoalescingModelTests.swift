@@ -1,10 +1,11 @@
 import Dispatch
 import Foundation
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Random requests against a plain model of exchanges and their readers. The base's tasks do nothing by themselves, so
 /// that each step ends before the next one begins.

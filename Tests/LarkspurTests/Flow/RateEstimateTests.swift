@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// A hop is refused only if the bucket could not send it before its deadline.
 @Suite("Rate limits: the estimate of a wait", .limited)

@@ -1,8 +1,9 @@
 import Foundation
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Compares the code that replaces Foundation in the small build with Foundation.
 @Suite("Replacements of Foundation", .limited)

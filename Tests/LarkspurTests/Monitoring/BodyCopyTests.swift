@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Copies of bodies: for monitors that ask for them, up to their limit, in order", .limited)
 struct BodyCopyTests {

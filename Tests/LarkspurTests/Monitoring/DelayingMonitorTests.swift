@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Monitors that delay requests: hops wait for room, and no request is missed", .limited)
 struct DelayingMonitorTests {

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Events: in order, off the transport's thread, free without monitors", .limited)
 struct EventMonitorTests {

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Slow monitors: nothing waits for them, and they miss whole requests", .limited)
 struct EventQueueTests {

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 private let ada = Credential(username: "ada", password: "s3cret")
 private let basic = "Basic " + Data("ada:s3cret".utf8).base64EncodedString()

@@ -2,7 +2,9 @@
     import TestSupport
     import Testing
 
-    @testable import Larkspur
+    import Larkspur
+    @testable import LarkspurCore
+    @testable import LarkspurReachability
 
     @Suite("The kernel's tables of interfaces and routes", .limited)
     struct NetlinkTests {

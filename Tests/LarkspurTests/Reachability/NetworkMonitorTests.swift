@@ -1,7 +1,9 @@
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
+@testable import LarkspurReachability
 
 @Suite("The network monitor", .limited)
 struct NetworkMonitorTests {

@@ -1,6 +1,8 @@
+import Larkspur
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
+@testable import LarkspurReachability
 
 /// A network whose status and routes a test sets.
 final class ScriptedNetwork: NetworkSource {

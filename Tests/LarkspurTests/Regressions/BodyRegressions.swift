@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Bugs of bodies and of how they are sent, one test each.
 @Suite("Regressions of bodies", .limited)

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Limits that change while they run, and waits that nothing but the session's end would end.
 @Suite("Limits and ends, once broken", .limited)

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Bugs that were found and mended, one test each.
 @Suite("Regressions of requests", .limited)

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// A total limit and the transport's own timeout pass at the same time, and either may be first.
 @Suite("Total limits and the transport's timeouts", .limited)

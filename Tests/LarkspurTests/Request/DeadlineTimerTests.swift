@@ -1,10 +1,11 @@
 import CTestWidth
+import Larkspur
 import LarkspurBase
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Timers of deadlines", .limited)
 struct DeadlineTimerTests {

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 #if DEBUG
     /// The locks of one request: those of its own box and those of its session's boxes. Each costs some 20 ns, and more

@@ -1,6 +1,7 @@
+import Larkspur
 import LarkspurTesting
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Counts which handlers were called, and in which order.
 final class HandlerLog: Sendable {

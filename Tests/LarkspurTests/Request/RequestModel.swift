@@ -1,6 +1,7 @@
+import Larkspur
 import LarkspurTesting
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// A world of one request without a driver: every party that acts on the request takes one step at a time, and a seeded
 /// generator says which party is next. The request's state and its machine are the real ones; the user, the transport,

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("R4: every handler is answered exactly once, whatever happens in which order", .limited)
 struct RequestModelTests {

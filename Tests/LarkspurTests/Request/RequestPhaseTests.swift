@@ -1,7 +1,8 @@
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// The table of phases, written down a second time as what is allowed: anything else changes nothing.
 @Suite("R3: one phase, one complete transition table", .limited)

@@ -1,9 +1,10 @@
+import Larkspur
 import LarkspurTesting
 import Observation
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Observable progress", .limited)
 struct RequestProgressTests {

@@ -1,7 +1,8 @@
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("The duration of a response", .limited)
 struct ResponseDurationTests {

@@ -1,6 +1,7 @@
 import Foundation
+import Larkspur
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// The outcome of a parser: its values, and the error that ended them.
 struct ParsingOutcome<Value: Equatable & Sendable>: Equatable, Sendable {

@@ -1,8 +1,9 @@
 import Foundation
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// A stream and its messages.
 private struct Example: Sendable, CustomTestStringConvertible {

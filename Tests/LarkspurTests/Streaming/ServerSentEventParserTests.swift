@@ -1,8 +1,9 @@
 import Foundation
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// A `text/event-stream` and its events by the HTML standard.
 private struct Example: Sendable, CustomTestStringConvertible {

@@ -1,8 +1,9 @@
 import Foundation
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 extension SeededRandom {
     /// A random document of tokens of the syntax and other bytes.

@@ -1,6 +1,7 @@
 import Dispatch
+import Larkspur
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 #if os(Linux)
     /// An executor that runs its tasks when the test calls it.

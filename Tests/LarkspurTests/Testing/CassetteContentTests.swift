@@ -1,9 +1,10 @@
+import Larkspur
 import LarkspurInsight
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("What cassettes compare and play", .limited)
 struct CassetteContentTests {

@@ -1,9 +1,10 @@
 import Dispatch
+import Larkspur
 import LarkspurInsight
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 @testable import LarkspurTesting
 
 @Suite("Cassettes in corner cases", .limited)

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurInsight
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 @testable import LarkspurTesting
 
 @Suite("Challenges and digests of cassettes", .limited)

@@ -1,7 +1,8 @@
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 @testable import LarkspurTesting
 
 @Suite("MockServer: its log and its routes", .limited)

@@ -1,9 +1,10 @@
 import Foundation
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Strict-Transport-Security", .limited)
 struct HSTSHeaderTests {

@@ -1,7 +1,8 @@
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Certificates and pins", .limited)
 struct CertificateTests {

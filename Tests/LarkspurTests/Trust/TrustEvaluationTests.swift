@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// The calls of a user's evaluator: when they happen, which requests share them, and how long a verdict is kept.
 @Suite("Trust evaluations", .limited)

@@ -1,8 +1,9 @@
 import Foundation
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Compression of WebSocket messages (RFC 7692)", .limited)
 struct WebSocketDeflateTests {

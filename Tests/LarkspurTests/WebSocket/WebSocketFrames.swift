@@ -1,6 +1,7 @@
 import Foundation
+import Larkspur
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Builds a frame with the given first byte. The length has its shortest form.
 func webSocketFrame(_ first: UInt8, _ payload: [UInt8] = [], mask: [UInt8]? = nil) -> [UInt8] {

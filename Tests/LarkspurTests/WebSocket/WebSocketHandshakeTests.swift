@@ -1,8 +1,9 @@
 import Foundation
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("The handshake of WebSockets (RFC 6455, section 4)", .limited)
 struct WebSocketHandshakeTests {

@@ -1,8 +1,9 @@
 import Foundation
+import Larkspur
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("The reader of WebSocket frames (RFC 6455, sections 5 to 7)", .limited)
 struct WebSocketReaderTests {

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// The session treats a handshake like any other request. Reconnection follows its own rules.
 @Suite("WebSockets: handshake and reconnection", .limited)

@@ -1,8 +1,9 @@
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// The machine alone, where a whole request cannot be had to come at the moment.
 @Suite("The state of a refresh", .limited)

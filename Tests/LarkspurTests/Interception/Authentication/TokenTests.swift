@@ -1,9 +1,10 @@
 import Foundation
+import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 @Suite("Tokens, passwords and keys", .limited)
 struct TokenTests {

@@ -1,4 +1,6 @@
-@testable import Larkspur
+import Larkspur
+
+@testable import LarkspurCore
 
 /// Checks a certificate in DER or PEM.
 func checkCertificates(_ bytes: [UInt8]) throws {

@@ -1,4 +1,6 @@
-@testable import Larkspur
+import Larkspur
+
+@testable import LarkspurCore
 @testable import LarkspurHTTP
 
 /// Checks each line as a date and as a `Set-Cookie` field of one response.

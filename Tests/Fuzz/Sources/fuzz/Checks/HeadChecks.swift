@@ -1,4 +1,6 @@
-@testable import Larkspur
+import Larkspur
+
+@testable import LarkspurCore
 @testable import LarkspurHTTP
 
 #if canImport(LarkspurCurl)

@@ -1,4 +1,6 @@
-@testable import Larkspur
+import Larkspur
+
+@testable import LarkspurCore
 
 /// Checks that a parsed value can be written, and that parsing the result gives the same value.
 func checkJSON(_ bytes: [UInt8]) throws {

@@ -1,6 +1,7 @@
 import Foundation
+import Larkspur
 
-@testable import Larkspur
+@testable import LarkspurCore
 @testable import LarkspurHTTP
 @testable import LarkspurTransport
 

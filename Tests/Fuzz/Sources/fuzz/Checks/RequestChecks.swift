@@ -1,4 +1,6 @@
-@testable import Larkspur
+import Larkspur
+
+@testable import LarkspurCore
 @testable import LarkspurTesting
 
 /// Checks requests as a mock server parses them. The first byte selects whether bodies are counted or kept, and the

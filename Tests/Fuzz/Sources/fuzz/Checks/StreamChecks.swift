@@ -1,4 +1,6 @@
-@testable import Larkspur
+import Larkspur
+
+@testable import LarkspurCore
 
 /// Checks streams of every kind. The first byte selects the kind, the second the maximum size of messages, the third
 /// the pieces of the input.

@@ -1,4 +1,6 @@
-@testable import Larkspur
+import Larkspur
+
+@testable import LarkspurCore
 @testable import LarkspurHTTP
 
 /// Checks the first three lines of an input: a URL, a reference to resolve against it, and a query for it.

@@ -1,6 +1,7 @@
 import Foundation
+import Larkspur
 
-@testable import Larkspur
+@testable import LarkspurCore
 
 /// Checks the reader and writer of WebSocket frames. The first byte selects the role and the compression, the second
 /// the maximum size of messages, the third the pieces of the input.
