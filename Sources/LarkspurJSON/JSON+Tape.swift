@@ -1,6 +1,8 @@
 extension JSON {
     /// Creates the value at the index of a tape.
-    init(_ tape: JSONTape, at index: Int) {
+    ///
+    /// - Parameter keepsDuplicates: Whether objects keep all members with equal keys.
+    init(_ tape: JSONTape, at index: Int, keepsDuplicates: Bool = false) {
         // A scalar needs no table of shapes.
         guard tape.nodes[index].kind.rawValue >= JSONKind.array.rawValue else {
             self = tape.scalar(index)
@@ -10,7 +12,7 @@ extension JSON {
             memory in
             memory.initialize(repeating: JSONTapeReader.Shape())
             defer { memory.deinitialize() }
-            return JSONTapeReader(tape: tape, shapes: memory).value(at: index)
+            return JSONTapeReader(tape: tape, shapes: memory, keepsDuplicates: keepsDuplicates).value(at: index)
         }
     }
 }
@@ -31,6 +33,7 @@ struct JSONTapeReader {
 
     let tape: JSONTape
     let shapes: UnsafeMutableBufferPointer<Shape>
+    let keepsDuplicates: Bool
 
     /// Returns the value at the index. Recurses up to `JSON.maximumDepth`, which the tape's builder has checked.
     func value(at index: Int) -> JSON {
@@ -56,7 +59,7 @@ struct JSONTapeReader {
     private func object(_ index: Int) -> JSON.Object {
         let node = tape.nodes[index]
         guard node.count > 0 else { return JSON.Object() }
-        guard !node.has(JSONNode.hasDuplicates) else { return distinct(index) }
+        guard keepsDuplicates || !node.has(JSONNode.hasDuplicates) else { return distinct(index) }
         let first = tape.nodes[index &+ 2]
         let place = (Int(truncatingIfNeeded: first.extra >> 32) &+ node.count) % Self.shapeCount
         let model = shapes[place].object

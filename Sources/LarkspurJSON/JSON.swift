@@ -60,6 +60,18 @@ public enum JSON: Sendable, Hashable {
         }.get()
     }
 
+    /// Parses a document and keeps all members of its objects, also those with equal keys. The value is only for
+    /// showing what the bytes contain: the subscripts of an object with duplicate keys find one of the values.
+    package init(keepingDuplicatesOf data: Data) throws(JSONError) {
+        self = try data.withUnsafeBytes { bytes in
+            Result { () throws(JSONError) in
+                try JSONTapeBuilder.withTape(of: bytes.bindMemory(to: UInt8.self), duplicateKeys: .keepLast) {
+                    tape, _ in JSON(tape, at: 0, keepsDuplicates: true)
+                }
+            }
+        }.get()
+    }
+
     /// Parses a document in a string. The columns in errors are counted in UTF-8 bytes.
     public init(text: String, duplicateKeys: DuplicateKeyPolicy = .keepLast) throws(JSONError) {
         try self.init(data: Data(text.utf8), duplicateKeys: duplicateKeys)

@@ -1,5 +1,6 @@
 extension JSON {
-    /// The members of an object in order. Each key occurs once.
+    /// The members of an object in order. Each key occurs once, except in a value that was parsed to be shown
+    /// (`init(keepingDuplicatesOf:)`).
     ///
     /// Keys are Swift strings: canonically equivalent spellings, such as `é` composed or decomposed, are one key.
     public struct Object: Sendable {
@@ -34,6 +35,9 @@ extension JSON.Object {
             yield &values[position]
         }
     }
+
+    /// Returns an object with the same keys and other values, which are in the order of the keys.
+    package func with(_ values: [JSON]) -> Self { Self(keys, values) }
 
     mutating func removeValue(forKey key: String) -> JSON? {
         guard let position = keys.position(of: key) else { return nil }
@@ -81,7 +85,7 @@ extension JSON.Object: Hashable, ExpressibleByDictionaryLiteral {
 }
 
 extension JSON.Object {
-    /// The keys of an object in order. Each occurs once.
+    /// The keys of an object in order. Each occurs once, except in a value that was parsed to be shown.
     ///
     /// Objects with the same keys can share them, because they are copied only when one of the objects changes. The
     /// keys have one word in an object, which keeps all `JSON` values small.

@@ -33,7 +33,7 @@ struct BodyPreview {
         let isText = ["json", "xml", "text/", "javascript", "x-www-form-urlencoded", "multipart/form-data"]
         guard isText.contains(where: kind.contains) else { return nil }
         let shown = redaction.body(data, type: type)
-        if let json = try? JSON(data: shown), json.array != nil || json.object != nil {
+        if let json = try? JSON(keepingDuplicatesOf: shown), json.array != nil || json.object != nil {
             return json.text(data.count <= Self.indentedLimit ? .prettyPrinted : [])
         }
         // A zero byte shows that the text is not UTF-8, but for example UTF-16. In such a text the redaction cannot

@@ -9,7 +9,7 @@ extension Redaction {
     public func body(_ data: Data, type: String?) -> Data {
         if isNone || data.isEmpty { return data }
         let kind = type?.lowercased() ?? ""
-        if let json = try? JSON(data: data), json.array != nil || json.object != nil {
+        if let json = try? JSON(keepingDuplicatesOf: data), json.array != nil || json.object != nil {
             return self.json(json)?.data() ?? data
         }
         if let type, type.essence.hasPrefix("multipart/") { return multipart(data, type: type) }

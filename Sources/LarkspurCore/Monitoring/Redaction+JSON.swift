@@ -21,20 +21,21 @@ extension Redaction {
                 isChanged = true
             }
             return isChanged ? .array(elements) : nil
-        case .object(var members):
+        case .object(let members):
             let isPair = isNamedSecret(members)
+            var values = members.map(\.value)
             var isChanged = false
-            for (key, value) in members {
+            for (index, (key, value)) in members.enumerated() {
                 let isSecret = hides(key, in: name) || isPair && Self.values.contains(key.lowercased())
                 // `true` and `false` are no secrets: `"private": false` is about an object of any kind.
                 let isFlag = value.isNull || value.bool != nil
                 let shown =
                     isSecret && !isFlag ? .string(Self.replacement) : json(value, of: key, depth: depth)
                 guard let shown else { continue }
-                members[adding: key] = shown
+                values[index] = shown
                 isChanged = true
             }
-            return isChanged ? .object(members) : nil
+            return isChanged ? .object(members.with(values)) : nil
         }
     }
 
@@ -63,7 +64,8 @@ extension Redaction {
     private func redacted(_ text: String, of name: String?, depth: Int) -> String {
         let start = text.first { !$0.isWhitespace }
         let isJSON = start == "{" || start == "["
-        if isJSON, depth < Self.depthLimit, let value = try? JSON(text: text), value.object != nil || value.array != nil
+        if isJSON, depth < Self.depthLimit, let value = try? JSON(keepingDuplicatesOf: Data(text.utf8)),
+            value.object != nil || value.array != nil
         {
             return json(value, of: name, depth: depth + 1)?.text() ?? text
         }

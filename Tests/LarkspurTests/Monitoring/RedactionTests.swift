@@ -1,7 +1,8 @@
-import Larkspur
 import LarkspurTesting
 import TestSupport
 import Testing
+
+@testable import LarkspurCore
 
 @Suite("Redaction and cURL", .limited)
 struct RedactionTests {
@@ -159,6 +160,36 @@ struct RedactionTests {
         #expect(request.cURLDescription().contains(#"{"user":"ada","password":"REDACTED"}"#))
         request.body = .data(Data("just some words".utf8))
         #expect(request.cURLDescription().contains("just some words"))
+    }
+
+    @Test(
+        "Each of several members with the same key is redacted, also inside a string",
+        arguments: [
+            #"{"password":"hunter2","password":"b"}"#, #"{"password":"a","password":"hunter2"}"#,
+            #"{"password":"hunter2","password":true}"#, #"{"a":{"password":"hunter2"},"a":1}"#,
+            #"{"a":1,"a":[{"token":"hunter2"}],"a":2}"#, #"{"pass\u0077ord":"hunter2","password":null}"#,
+            #"{"name":"password","value":"hunter2","name":"b"}"#, #"[{"a":"x?token=hunter2","a":1}]"#,
+            #"{"text":"{\"a\":{\"password\":\"hunter2\"},\"a\":1}"}"#,
+        ])
+    func duplicateKeys(body: String) {
+        for type in ["application/json", nil] {
+            let shown = String(decoding: Redaction.standard.body(Data(body.utf8), type: type), as: UTF8.self)
+            #expect(!shown.contains("hunter2") && shown.contains("REDACTED"))
+            #expect(
+                BodyPreview(redaction: .standard, limit: 1_000).lines(of: Data(body.utf8), type: type)
+                    .allSatisfy { !$0.contains("hunter2") })
+        }
+        let many = body.hasPrefix("[") ? body : "{" + (0..<20).map { #""k\#($0)":1,"# }.joined() + body.dropFirst()
+        #expect(
+            !String(decoding: Redaction.standard.body(Data(many.utf8), type: nil), as: UTF8.self).contains("hunter2"))
+        #expect(Redaction.standard.body(Data(#"{"a":1,"a":2}"#.utf8), type: nil) == Data(#"{"a":1,"a":2}"#.utf8))
+    }
+
+    @Test("Redacted JSON keeps all its members, in order")
+    func keptDuplicates() {
+        let body = Data(#"{"a":1,"password":"x","a":{"b":2,"b":3},"password":"y"}"#.utf8)
+        let shown = #"{"a":1,"password":"REDACTED","a":{"b":2,"b":3},"password":"REDACTED"}"#
+        #expect(Redaction.standard.body(body, type: "application/json") == Data(shown.utf8))
     }
 
     @Test("A property list's secrets are not shown in Base64 either")
