@@ -120,7 +120,9 @@ extension CachingTask {
         }
     }
 
-    func close(_ exchange: SharedExchange) { transport.unlist(exchange) }
+    func close(_ exchange: SharedExchange, isStored: Bool = false) {
+        transport.unlist(exchange, isStored: isStored)
+    }
 
     /// Returns the position up to which the task has delivered the bytes; nil if it does not read them.
     func position(in exchange: SharedExchange) -> UInt64? { box.withLock { $0.position(in: exchange) } }

@@ -85,7 +85,13 @@ final class CachingTask: TransportTask {
             let isRefused = instructions.policy == .onlyCached || wishes.onlyIfCached && instructions.policy != .bypass
             return isRefused && !transport.isInvalidated ? refuse() : ask(nil, at: cache.now())
         }
-        cache.store.find(key, for: request.fields) { [self] stored in found(stored) }
+        let mark = transport.listMark
+        cache.store.find(key, for: request.fields) { [self] stored in found(stored, mark: mark) }
+    }
+
+    /// Looks in the store again, because an equal request may have stored its response since the first look.
+    private func lookAgain(_ ticket: SharedTicket?) {
+        cache.store.find(key, for: request.fields) { [self] stored in found(stored, ticket, isLast: true) }
     }
 
     /// Serves the stored response, or asks the server.
@@ -93,7 +99,10 @@ final class CachingTask: TransportTask {
     /// - Parameters:
     ///   - ticket: The right to store the server's response in the second level.
     ///   - isLast: Whether the second level has been asked.
-    func found(_ stored: StoredResponse?, _ ticket: SharedTicket? = nil, isLast: Bool = false) {
+    ///   - mark: The mark of the listed exchanges before the look; nil if the task does not look again.
+    func found(
+        _ stored: StoredResponse?, _ ticket: SharedTicket? = nil, isLast: Bool = false, mark: UInt64? = nil
+    ) {
         let now = cache.now()
         let range = request.range
         if isLast, isInBackground, let stored, cache.isFresh(stored, at: now) {
@@ -108,7 +117,8 @@ final class CachingTask: TransportTask {
             if outcome == .stale(because: .revalidating) { transport.refresh(stored, request, key) }
         case .ask:
             if !isLast, looksInSecondLevel() { return }
-            ask(range == nil && instructions.policy != .reload ? stored : nil, at: now, ticket: ticket)
+            let validated = range == nil && instructions.policy != .reload ? stored : nil
+            ask(validated, at: now, ticket: ticket, mark: mark)
         case .refuse:
             if !isLast, looksInSecondLevel() { return }
             refuse()
@@ -128,20 +138,35 @@ final class CachingTask: TransportTask {
     // MARK: Asking
 
     /// Joins an equal request that is in flight, or sends the request. If there is a stored response, it is validated.
-    func ask(_ stored: StoredResponse?, at now: Double, joins: Bool = true, ticket: SharedTicket? = nil) {
+    ///
+    /// - Parameter mark: The mark of the listed exchanges before the task looked in the store; nil if the task does not
+    ///   look again.
+    func ask(
+        _ stored: StoredResponse?, at now: Double, joins: Bool = true, ticket: SharedTicket? = nil,
+        mark: UInt64? = nil
+    ) {
         let plan = CachePlan(
             stored: stored, mayStore: usesCache && !request.fields.contains(where: \.isRange), isBypass: !usesCache,
             requested: now, mark: cache.mark, ticket: ticket)
         let isListed = joins && plan.mayStore && request.method == "GET" && cache.options.coalescesMisses
         let exchange = SharedExchange(owner: self, plan: plan, isListed: isListed)
-        if isListed, let other = transport.list(exchange) {
-            guard cache.isCurrent(key.url, since: other.plan.mark) else {
-                // The other request may bring a response from before an unsafe request that has been answered.
-                transport.unlist(other)
-                return ask(stored, at: now, ticket: ticket)
+        if isListed {
+            switch transport.list(exchange, since: mark) {
+            case .listed: break
+            case .looksAgain: return lookAgain(ticket)
+            case .other(let other):
+                guard cache.isCurrent(key.url, since: other.plan.mark) else {
+                    // The other request may bring a response from before an unsafe request that has been answered.
+                    transport.unlist(other)
+                    return ask(stored, at: now, ticket: ticket, mark: mark)
+                }
+                if mayFollow(other) {
+                    if enter(other, stored) { return }
+                    // The other exchange has ended just now, so the store may have its response.
+                    if mark != nil { return lookAgain(ticket) }
+                }
+                return ask(stored, at: now, joins: false, ticket: ticket)
             }
-            if mayFollow(other), enter(other, stored) { return }
-            return ask(stored, at: now, joins: false, ticket: ticket)
         }
         let hasEntered = enter(exchange, stored)
         // If the task has ended, others may have joined its exchange in between.

@@ -16,7 +16,7 @@ package final class CachingTransport: TransportWrapper {
     }
 
     /// The exchanges in flight that equal requests may join, guarded by a lock of its own.
-    private let exchanges = Protected<[CacheKey: SharedExchange]>([:])
+    private let exchanges = Protected(ListedExchanges())
 
     package init(_ base: any Transport, cache: HTTPCache) {
         self.base = base
@@ -56,22 +56,24 @@ package final class CachingTransport: TransportWrapper {
         _ = box.withLock { $0.waiting.removeValue(forKey: ObjectIdentifier(task)) }
     }
 
-    /// Lists an exchange, so that equal requests can join it. If another one is listed, returns that one instead.
-    func list(_ exchange: SharedExchange) -> SharedExchange? {
-        func entry(_ entry: inout SharedExchange) -> SharedExchange { entry }
-        let listed = exchanges.withLock { entry(&$0[exchange.owner.key, default: exchange]) }
-        return listed === exchange ? nil : listed
+    /// A mark of the present time, which a task takes before it looks in the store.
+    var listMark: UInt64 { exchanges.withLock { $0.ended } }
+
+    /// Lists an exchange, so that equal requests can join it.
+    ///
+    /// - Parameter mark: The mark from before the task looked in the store; nil if it does not look again.
+    func list(_ exchange: SharedExchange, since mark: UInt64?) -> ListedExchanges.Listing {
+        exchanges.withLock { $0.list(exchange, since: mark) }
     }
 
     /// Returns whether equal requests can join an exchange in flight.
-    func isListed(_ key: CacheKey) -> Bool { exchanges.withLock { $0[key] != nil } }
+    func isListed(_ key: CacheKey) -> Bool { exchanges.withLock { $0.listed[key] != nil } }
 
     /// Keeps further requests from joining the exchange.
-    func unlist(_ exchange: SharedExchange) {
-        let key = exchange.owner.key
-        _ = exchanges.withLock { exchanges in
-            exchanges[key] === exchange ? exchanges.removeValue(forKey: key) : nil
-        }
+    ///
+    /// - Parameter isStored: Whether the store has the exchange's response by now.
+    func unlist(_ exchange: SharedExchange, isStored: Bool = false) {
+        _ = exchanges.withLock { $0.unlist(exchange, isStored: isStored) }
     }
 
     /// Validates a stored response that was served stale, in the background. At most one such request of a response is

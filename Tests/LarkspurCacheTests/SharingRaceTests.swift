@@ -28,6 +28,81 @@ struct SharingRaceTests {
         #expect(waiting.ended(.invalidated, 0))
     }
 
+    @Test("A request that looked before an equal one has ended, and asks after that, gets its response")
+    func asksAfterEnd() throws {
+        let finds = HeldFinds()
+        let stage = SharingStage(wrap: { WatchedStore($0, finds: finds) {} })
+        let first = try stage.readers(1)[0]
+        finds.isHolding = true
+        let late = try stage.readers(2)
+        finds.isHolding = false
+        let task = try stage.task()
+        task.head(200, fresh)
+        task.body(10)
+        task.end()
+        finds.release()
+        #expect(first.ended(nil, 10) && stage.base.tasks.count == 1)
+        for reader in late { #expect(reader.ended(nil, 10)) }
+    }
+
+    @Test("A request that finds an exchange which has just ended looks for its response, and is sent only without one")
+    func joinsAfterEnd() throws {
+        for isStored in [true, false] {
+            let finds = HeldFinds()
+            let stage = SharingStage(wrap: { WatchedStore($0, finds: finds) {} })
+            finds.isHolding = true
+            let late = try stage.readers(1)[0]
+            finds.isHolding = false
+            if isStored {
+                let first = try stage.readers(1)[0]
+                let task = try stage.task()
+                task.head(200, fresh)
+                task.body(10)
+                task.end()
+                #expect(first.ended(nil, 10))
+            }
+            // The exchange is closed, and is still listed.
+            let owner = CachingTask(
+                TransportRequest(url: try RequestURL("http://h/")), id: TransportTaskID(99), delegate: CheckedReader(),
+                transport: stage.transport)
+            let plan = CachePlan(stored: nil, mayStore: true, isBypass: false, requested: 0, mark: stage.cache.mark)
+            let exchange = SharedExchange(owner: owner, plan: plan, isListed: false)
+            guard case .listed = stage.transport.list(exchange, since: nil) else {
+                Issue.record("another exchange is listed")
+                return
+            }
+            exchange.received(.completed(nil), for: TransportTaskID(0))
+            finds.release()
+            #expect(stage.base.tasks.count == 1)
+            if !isStored {
+                let task = try stage.task()
+                task.head(200, fresh)
+                task.body(10)
+                task.end()
+            }
+            #expect(late.ended(nil, 10))
+        }
+    }
+
+    @Test("Requests for other URLs, and responses that are not stored, cause no second look")
+    func looksOnce() throws {
+        let finds = HeldFinds()
+        let stage = SharingStage(wrap: { WatchedStore($0, finds: finds) {} })
+        _ = try stage.readers(1)
+        finds.isHolding = true
+        let url = try RequestURL("http://h/other")
+        let other = try stage.reader(change: { $0.url = url })
+        let equal = try stage.reader()
+        for reader in [other, equal] { reader.resume() }
+        finds.isHolding = false
+        let task = try stage.task()
+        task.head(200, [("Cache-Control", "no-store")])
+        task.end()
+        #expect(finds.count == 3)
+        finds.release()
+        #expect(finds.count == 3 && stage.base.tasks.count == 3)
+    }
+
     @Test("A task that was kept and then sent a request of its own is released at its end")
     func keptAndAlone() throws {
         weak var released: CachingTransport?
@@ -73,18 +148,59 @@ struct SharingRaceTests {
     }
 }
 
+/// Lookups whose results are reported late.
+private final class HeldFinds: Sendable {
+    private struct State {
+        var isHolding = false
+        var count = 0
+        var held: [@Sendable () -> Void] = []
+    }
+
+    private let box = Protected(State())
+
+    var isHolding: Bool {
+        get { box.withLock { $0.isHolding } }
+        set { box.withLock { $0.isHolding = newValue } }
+    }
+    /// The number of lookups.
+    var count: Int { box.withLock { $0.count } }
+
+    func report(_ result: @escaping @Sendable () -> Void) {
+        let isHeld = box.withLock { state in
+            state.count += 1
+            if state.isHolding { state.held.append(result) }
+            return state.isHolding
+        }
+        if !isHeld { result() }
+    }
+
+    /// Reports the results of the held lookups.
+    func release() {
+        let held = box.withLock { state in
+            defer { state.held = [] }
+            return state.held
+        }
+        for result in held { result() }
+    }
+}
+
 /// A store that calls a closure before it commits a response.
 private final class WatchedStore: CacheStore {
     private let base: MemoryStore
     private let commits: @Sendable () -> Void
 
-    init(_ base: MemoryStore, _ commits: @escaping @Sendable () -> Void) {
-        (self.base, self.commits) = (base, commits)
+    private let finds: HeldFinds?
+
+    init(_ base: MemoryStore, finds: HeldFinds? = nil, _ commits: @escaping @Sendable () -> Void) {
+        (self.base, self.finds, self.commits) = (base, finds, commits)
     }
 
     func find(
         _ key: CacheKey, for fields: [HeaderField], _ done: @escaping @Sendable (StoredResponse?) -> Void
-    ) { base.find(key, for: fields, done) }
+    ) {
+        guard let finds else { return base.find(key, for: fields, done) }
+        base.find(key, for: fields) { stored in finds.report { done(stored) } }
+    }
 
     func begin(_ head: StoredHead, length: UInt64?) -> (any CacheWriter)? {
         base.begin(head, length: length).map { Writer(base: $0, commits: commits) }

@@ -82,7 +82,10 @@ extension CachingTask {
         if let served = answer?.served, served.head.isSelected(by: request.fields) {
             found(served, answer?.ticket, isLast: true)
         } else {
-            cache.store.find(key, for: request.fields) { [self] in found($0, answer?.ticket, isLast: true) }
+            let mark = transport.listMark
+            cache.store.find(key, for: request.fields) { [self] stored in
+                found(stored, answer?.ticket, isLast: true, mark: mark)
+            }
         }
         return true
     }

@@ -26,6 +26,13 @@ struct ExchangeEnding: Sendable {
     let hasOwner: Bool
     /// The time since which the base's task has waited for its admission, if it has not been admitted.
     let waitsSince: ContinuousClock.Instant?
+
+    /// Whether the store may have a newer response because of the exchange.
+    var isStored: Bool {
+        guard error == nil else { return false }
+        if case .confirmed = verdict { return true }
+        return writer != nil
+    }
 }
 
 /// One task of a transport, whose response goes to several readers.
@@ -321,7 +328,7 @@ final class SharedExchange: TransportDelegate {
             return (state.seats.removeAll(), state.seats.paces.takeTask())
         }
         withExtendedLifetime(inner) {}
-        if isListed { owner.close(self) }
+        if isListed { owner.close(self, isStored: ending.isStored) }
         for reader in readers { reader.finish(self, ending) }
     }
 }
