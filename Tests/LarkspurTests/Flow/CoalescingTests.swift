@@ -62,6 +62,27 @@ struct CoalescingTests {
         #expect(await second.response.error == nil)
     }
 
+    @Test("Only one of the requests that share an exchange counts its repetitions, and charges the retry budget")
+    func repetitions() async throws {
+        var hops = transport.hops
+        let clock = ManualClock()
+        let session = session {
+            ($0.clock, $0.retryBudget) = (clock, RetryBudget(ratio: 0, minimumPerSecond: 3))
+        }
+        var tasks: [DataTask<String>] = []
+        for _ in 0..<3 { tasks.append(await session.request("http://h/a").serializingString()) }
+        let hop = try #require(await hops.next())
+        try await joined(3, in: session)
+        var metrics = TransportMetrics()
+        metrics.repetitions = 1
+        hop.receive(.head(ResponseHead(status: 200)), .metrics(metrics), .completed(nil))
+        var counted = 0
+        for task in tasks { counted += await task.response.metrics?.repetitions ?? 0 }
+        #expect(counted == 1)
+        let account = try #require(session.context.retryAccount)
+        #expect((0..<10).prefix { _ in account.withdraw() }.count == 2)
+    }
+
     @Test("Fields that do not matter may differ")
     func ignoredFields() async throws {
         var hops = transport.hops

@@ -27,6 +27,8 @@ final class SharedRead: TransportDelegate {
         var isClosed = false
         var isCancelled = false
         var hasEnded = false
+        /// Whether a reader has got the number of repetitions. The others get none: each charges its retry budget.
+        var hasCounted = false
         /// The events, and the number of those before the first one here, which were released.
         var log: [TransportEvent] = []
         var released = 0
@@ -109,7 +111,11 @@ final class SharedRead: TransportDelegate {
             if case .body = event, !bodyIsAllowed { return nil }
             state.readers[seat]?.position += 1
             state.releaseRead()
-            return event
+            guard case .metrics(var metrics) = event, metrics.repetitions > 0, !state.hasCounted.setOnce() else {
+                return event
+            }
+            metrics.repetitions = 0
+            return .metrics(metrics)
         }
     }
 
