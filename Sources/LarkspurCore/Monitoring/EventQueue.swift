@@ -34,6 +34,10 @@ struct EventQueue {
     /// events of the same body are merged into these entries. Otherwise an endless body would fill the memory.
     private var bodies: [RequestID: (sent: Int?, received: Int?)] = [:]
 
+    /// The requests whose last message of a WebSocket was dropped. The bytes of that message are dropped, too, because
+    /// a monitor would take them for those of an earlier message.
+    private var withoutMessage: Set<RequestID> = []
+
     /// Creates a queue.
     ///
     /// - Parameters:
@@ -51,12 +55,16 @@ struct EventQueue {
     mutating func post(_ event: RequestEvent, from request: any Request) {
         let id = request.id
         guard acceptsAll || admits(event, of: id) else { return }
+        if isOfDroppedMessage(event, of: id) { return dropped += 1 }
         if case .copyBody(let part) = event {
             let size = part.bytes.count + Self.entrySize
             guard bytes + size <= Self.byteLimit else { return dropped += 1 }
             bytes += size
         } else if entries.count >= Self.limit {
-            if acceptsAll ? event.isUnlimited : event.isOfWebSocket { return dropped += 1 }
+            if acceptsAll ? event.isUnlimited : event.isOfWebSocket {
+                if event.isMessage { withoutMessage.insert(id) }
+                return dropped += 1
+            }
             if joins(event, of: id) { return }
         }
         if entries.isEmpty { entries.reserveCapacity(Self.firstCapacity) }
@@ -68,6 +76,22 @@ struct EventQueue {
     mutating func take() -> (entries: [Entry], missed: Int, dropped: Int) {
         defer { (entries, missed, dropped, bytes, bodies) = ([], 0, 0, 0, [:]) }
         return (entries, missed, dropped)
+    }
+
+    /// Returns whether the event has the bytes of a dropped message. They come directly after the message, so any other
+    /// event of a message, and the end of the request, ends the wait for them.
+    private mutating func isOfDroppedMessage(_ event: RequestEvent, of id: RequestID) -> Bool {
+        guard !withoutMessage.isEmpty else { return false }
+        switch event {
+        case .copyBody(let part):
+            switch part.message {
+            case .request, .response: return false
+            case .sentMessage, .receivedMessage: return withoutMessage.remove(id) != nil
+            }
+        case .finish: withoutMessage.remove(id)
+        default: if event.isMessage { withoutMessage.remove(id) }
+        }
+        return false
     }
 
     private mutating func admits(_ event: RequestEvent, of id: RequestID) -> Bool {
@@ -118,6 +142,13 @@ extension RequestEvent {
     fileprivate var isUnlimited: Bool {
         switch self {
         case .webSocket, .suspend, .resume, .ignoreOption: true
+        default: false
+        }
+    }
+
+    fileprivate var isMessage: Bool {
+        switch self {
+        case .webSocket(.sendMessage), .webSocket(.receiveMessage): true
         default: false
         }
     }

@@ -145,4 +145,30 @@ struct EventQueueTests {
             #expect(batch.dropped == 3)
         }
     }
+
+    @Test("The bytes of a dropped message are dropped, too, also if the queue has been emptied in between")
+    func webSocketContent() async {
+        let request = await session.request("http://h/")
+        func content(_ text: String, isSent: Bool) -> RequestEvent {
+            let kind: BodyPart.Message = isSent ? .sentMessage(isText: true) : .receivedMessage(isText: true)
+            return .copyBody(BodyPart(of: kind, offset: 0, bytes: Data(text.utf8)))
+        }
+        for isEmptied in [false, true] {
+            var queue = EventQueue(acceptsAll: true)
+            queue.post(.start, from: request)
+            for _ in 1..<EventQueue.limit { queue.post(.suspend, from: request) }
+            for isSent in [true, false] {
+                queue.post(.webSocket(isSent ? .sendMessage(4) : .receiveMessage(4)), from: request)
+                if isEmptied { #expect(queue.take().dropped == (isSent ? 1 : 2)) }
+                let count = queue.entries.count
+                queue.post(content("lost", isSent: isSent), from: request)
+                #expect(queue.entries.count == count)
+                for _ in queue.entries.count..<EventQueue.limit { queue.post(.suspend, from: request) }
+            }
+            #expect(queue.take().dropped == (isEmptied ? 1 : 4))
+            queue.post(.webSocket(.sendMessage(2)), from: request)
+            queue.post(content("ok", isSent: true), from: request)
+            #expect(queue.take().entries.count == 2)
+        }
+    }
 }
