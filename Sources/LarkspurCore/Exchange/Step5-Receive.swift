@@ -25,8 +25,7 @@ extension RequestPipeline {
                 problem = RequestError(wrapping: error, as: .undecodableContent, stage: .sending)
             }
         }
-        // The error about an unknown coding has the whole body, which may be a readable text.
-        let isWanted = gated.error == nil && (problem == nil || problem?.code == .unsupportedCoding)
+        let isWanted = gated.error == nil && problem == nil
         guard case .ended(let ended) = await core.hopEnd(isWanted ? .collected : .cancelled) else { throw .abandon }
         await core.settleDraft(of: ended)
         let settled = try core.settle().plan

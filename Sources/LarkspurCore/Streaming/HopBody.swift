@@ -54,6 +54,8 @@ struct HopBody: AsyncSequence, Sendable {
         fileprivate func rest(while isNeeded: () -> Bool) async throws -> Data? {
             struct NotNeeded: Error {}
             var rest = Data()
+            // An unknown coding is an error at once: the body may never come, or never end.
+            try begin()
             while isNeeded() {
                 let next: Data?
                 do { next = try await channel.next() } catch is RequestError { return nil }
@@ -61,7 +63,6 @@ struct HopBody: AsyncSequence, Sendable {
                     try decoder.take()?.finish()
                     return rest
                 }
-                try begin()
                 do {
                     try next.withUnsafeBytes { bytes in
                         try decoder?.decode(bytes) { piece in

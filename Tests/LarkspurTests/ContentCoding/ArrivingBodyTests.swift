@@ -61,6 +61,29 @@ struct ArrivingBodyTests {
         #expect(response.metrics != nil && log.count == 1)
     }
 
+    @Test("An unknown coding ends the request at its head, though the connection stays open", arguments: Way.allCases)
+    func unknown(way: Way) async throws {
+        for coding in ["unknown", "gzip, unknown", Array(repeating: "gzip", count: 6).joined(separator: ",")] {
+            let answer = StubAnswer([Self.head(coding, status: way.status), .stall])
+            let request = await way.request(in: way.session(log, answer))
+            let response = await request.serializingData().response
+            let error = try #require(response.error)
+            #expect(error.code == .unsupportedCoding && error.stage == .sending && error.statusCode == way.status)
+            #expect(response.metrics != nil)
+        }
+    }
+
+    @Test("An unknown coding ends a download and a stream at the head, too")
+    func unknownElsewhere() async {
+        let session = log.session { _, _ in StubAnswer([Self.head("unknown"), .stall]) }
+        #expect(await session.download("http://h/").serializingFile().response.error?.code == .unsupportedCoding)
+        await #expect {
+            for try await _ in await session.streamRequest("http://h/").bytes {}
+        } throws: {
+            ($0 as? RequestError)?.code == .unsupportedCoding
+        }
+    }
+
     @Test("Bytes after the end of a body, and a bomb, end the request at once, too", arguments: Way.allCases)
     func refused(way: Way) async throws {
         let tail = Data(CodedBody.zlib.bytes + [1])
