@@ -109,7 +109,9 @@ extension CachingTask {
     func noteUnshared(_ head: ResponseHead, _ plan: CachePlan) {
         guard let second = cache.second, request.method == "GET", plan.mayStore else { return }
         if let ticket = plan.ticket {
-            if head.status < 500 { second.storeUnshared(key, ticket) } else { second.end(ticket.turn) }
+            // After a 429, for one, the response that was to be validated is still of use to other processes.
+            let isObsolete = plan.stored == nil || CacheRules.supersedes(head.status)
+            if head.status < 500, isObsolete { second.storeUnshared(key, ticket) } else { second.end(ticket.turn) }
         } else if wantsNewer, CacheRules.supersedes(head.status) {
             second.removeResponse(key)
         }

@@ -185,6 +185,24 @@ struct SharedResponsesTests {
         #expect(fleet.requests.count == 2)
     }
 
+    @Test("A response that another process has stored stays if the server answers its validation with a 429")
+    func refusedValidation() async throws {
+        let fleet = CacheFleet { request in
+            guard request.fields.contains(where: { $0.name == "If-None-Match" }) else {
+                return CacheFleet.fresh("text", "max-age=0, stale-if-error=60", ["ETag": "\"1\""])
+            }
+            guard request.fields.contains(where: { $0.name == "X-Late" }) else { return .response(429) }
+            return .response(304, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+        }
+        _ = await fleet.process().get()
+        await poll { fleet.store.record.releases == 1 }
+        _ = await fleet.process().get()
+        await poll { fleet.store.record.releases == 2 }
+        let response = await fleet.process().get("/", ["X-Late": "yes"])
+        #expect(response.cache == .revalidated && response.value == "text")
+        #expect(fleet.requests.count == 3)
+    }
+
     struct Unexpected: Error {
         let outcome: CacheOutcome?
         init(_ outcome: CacheOutcome?) { self.outcome = outcome }
