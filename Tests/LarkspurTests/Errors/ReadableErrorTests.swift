@@ -163,7 +163,7 @@ struct ReadableErrorTests {
             "../../../Sources")
         var names: Set<String> = []
         for (file, pattern) in [
-            ("Larkspur/Errors/RequestError+Code.swift", #/Code\(rawValue: "(\w+)"\)/#),
+            ("LarkspurCore/Errors/RequestError+Code.swift", #/Code\(rawValue: "(\w+)"\)/#),
             ("LarkspurTransport/TransportError.swift", #/Code\(rawValue: "(\w+)"\)/#),
         ] {
             let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)
