@@ -61,7 +61,11 @@ let package = Package(
             name: "LarkspurCore", dependencies: ["CLarkspur", "LarkspurCache", "LarkspurJSON", "LarkspurTransport"],
             swiftSettings: settings),
         .target(name: "LarkspurFlow", dependencies: ["LarkspurCore"], swiftSettings: settings),
-        .target(name: "LarkspurTransfers", dependencies: ["LarkspurCore"], swiftSettings: settings),
+        // On Apple's platforms the system performs background transfers, by URLSession.
+        .target(
+            name: "LarkspurTransfers",
+            dependencies: ["LarkspurCore", .target(name: "LarkspurURLSession", condition: .when(platforms: apple))],
+            swiftSettings: settings),
         .target(name: "LarkspurReachability", dependencies: ["CLarkspur", "LarkspurCore"], swiftSettings: settings),
         .target(name: "LarkspurCombine", dependencies: ["LarkspurCore"], swiftSettings: settings),
         // The umbrella: exports the framework, the modules above and the platform's engine.

@@ -39,7 +39,7 @@ public enum ChecksumAlgorithm: Sendable, Hashable {
     /// MD5, 32 hexadecimal digits. It detects damage, but not tampering.
     case md5
 
-    var hash: StreamingHash.Algorithm { kind.hash }
+    package var hash: StreamingHash.Algorithm { kind.hash }
 
     private var kind: (hash: StreamingHash.Algorithm, digits: Int) {
         switch self {

@@ -1,11 +1,11 @@
 /// A reader that reads a file from its start, in pieces of at most 256 KiB.
-struct FilePieces {
+package struct FilePieces {
     private let file: ReadableFile
     private var position: UInt64 = 0
 
-    init(of url: URL) throws(RequestError) { file = try ReadableFile.open(url) }
+    package init(of url: URL) throws(RequestError) { file = try ReadableFile.open(url) }
 
-    mutating func next() throws(RequestError) -> [UInt8]? {
+    package mutating func next() throws(RequestError) -> [UInt8]? {
         do {
             let piece = try [UInt8](unsafeUninitializedCapacity: 256 << 10) { buffer, count in
                 count = try file.read(at: position, into: UnsafeMutableRawBufferPointer(buffer))

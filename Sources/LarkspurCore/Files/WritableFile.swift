@@ -1,5 +1,3 @@
-package import CLarkspur
-
 /// A regular file, open for appending while this object exists. Not thread-safe.
 package final class WritableFile {
     let path: String
@@ -78,7 +76,7 @@ package final class WritableFile {
         }
         // Start writing to disk early, so that `flush` has to wait for fewer bytes.
         guard length - flushing >= Self.flushInterval else { return }
-        clarkspur_file_begin_flush(descriptor, flushing, length - flushing)
+        FileFlush.begin(descriptor, from: flushing, count: length - flushing)
         flushing = length
     }
 
@@ -108,7 +106,7 @@ package final class WritableFile {
 
     /// Waits until the file's bytes are on disk. Network file systems may report a full disk only here.
     func flush() throws(RequestError) {
-        while clarkspur_file_flush(descriptor) != 0 {
+        while FileFlush.finish(descriptor) != 0 {
             switch errno {
             case EINTR: continue
             case EINVAL, ENOTSUP: return  // the file system does not support flushing

@@ -3,7 +3,7 @@
 /// Pipelines and the transport's delegate use this state directly, because they cannot wait for the actor `Session`.
 package final class SessionContext: SessionStateProvider {
     // Immutable
-    let configuration: SessionConfiguration
+    package let configuration: SessionConfiguration
     /// The transport that the session was created with.
     let engine: any Transport
     /// The transport of the session's requests: the engine, below the session's admissions,

@@ -1,4 +1,6 @@
 #if canImport(Darwin)
+    import LarkspurURLSession
+
     /// The system's callbacks. They come on the session's serial queue.
     extension SystemTransfers: URLSessionDownloadDelegate, URLSessionDataDelegate {
         // MARK: Downloads

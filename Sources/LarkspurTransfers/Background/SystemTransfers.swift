@@ -1,4 +1,6 @@
 #if canImport(Darwin)
+    import LarkspurURLSession
+
     /// Performs transfers with a background session of the system, which continues without the app.
     ///
     /// While the app runs, each transfer is a request of a session whose transport is a ``SystemTransferTransport``. So
