@@ -38,15 +38,13 @@ struct CacheUserTests {
         for (fields, expected) in requests { #expect(await get(session, fields) == expected) }
     }
 
-    @Test("A public response is served to everyone, whatever its request's cookies", arguments: Place.allCases)
-    func publicResponse(place: Place) async {
-        for first in [["Cookie": "s=a"], [:]] as [HTTPHeaders] {
-            let session = session(place, ["Cache-Control": "public, max-age=60"])
-            let expected = await get(session, first)
-            for fields in [["Cookie": "s=b"], [:], ["Cookie": "s=a"]] as [HTTPHeaders] {
-                #expect(await get(session, fields) == expected)
-            }
-            session.configuration.cache?.removeAll()
+    @Test(
+        "A public response is served to everyone, whatever its request's cookies",
+        arguments: Place.allCases, [["Cookie": "s=a"], [:]] as [HTTPHeaders])
+    func publicResponse(place: Place, first: HTTPHeaders) async {
+        let session = session(place, ["Cache-Control": "public, max-age=60"])
+        for fields in [first, ["Cookie": "s=b"], [:], ["Cookie": "s=a"]] {
+            #expect(await get(session, fields) == "1")
         }
     }
 
