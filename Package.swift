@@ -22,6 +22,7 @@ let package = Package(
     products: [
         .library(name: "Larkspur", targets: ["Larkspur"]),
         .library(name: "LarkspurCore", targets: ["LarkspurCore"]),
+        .library(name: "LarkspurWebSocket", targets: ["LarkspurWebSocket"]),
         .library(name: "LarkspurFlow", targets: ["LarkspurFlow"]),
         .library(name: "LarkspurTransfers", targets: ["LarkspurTransfers"]),
         .library(name: "LarkspurReachability", targets: ["LarkspurReachability"]),
@@ -60,6 +61,7 @@ let package = Package(
         .target(
             name: "LarkspurCore", dependencies: ["CLarkspur", "LarkspurCache", "LarkspurJSON", "LarkspurTransport"],
             swiftSettings: settings),
+        .target(name: "LarkspurWebSocket", dependencies: ["CLarkspur", "LarkspurCore"], swiftSettings: settings),
         .target(name: "LarkspurFlow", dependencies: ["LarkspurCore"], swiftSettings: settings),
         // On Apple's platforms the system performs background transfers, by URLSession.
         .target(
@@ -73,6 +75,7 @@ let package = Package(
             name: "Larkspur",
             dependencies: [
                 "LarkspurCombine", "LarkspurCore", "LarkspurFlow", "LarkspurReachability", "LarkspurTransfers",
+                "LarkspurWebSocket",
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
                 .target(name: "LarkspurURLSession", condition: .when(platforms: apple)),
             ],

@@ -4,6 +4,7 @@
 @_exported public import LarkspurFlow
 @_exported public import LarkspurReachability
 @_exported public import LarkspurTransfers
+@_exported public import LarkspurWebSocket
 
 #if canImport(Darwin)
     @_exported public import LarkspurURLSession

@@ -1,19 +1,19 @@
-internal import CLarkspur
+package import CLarkspur
 
 /// An open encoder or decoder of a compression library. Only one task may use a coder at a time.
-final class Coder {
-    enum State { case continues, ended, failed(String) }
+package final class Coder {
+    package enum State { case continues, ended, failed(String) }
 
     private let functions: clarkspur_coder
     private let handle: UnsafeMutableRawPointer
 
     /// Opens a coder; nil if the system has no memory for the coder.
-    convenience init?(_ functions: clarkspur_coder, format: Int) {
+    package convenience init?(_ functions: clarkspur_coder, format: Int) {
         self.init(functions, opened: functions.open(Int32(format)))
     }
 
     /// Uses a coder that these functions or a function of the same library have opened.
-    init?(_ functions: clarkspur_coder, opened handle: UnsafeMutableRawPointer?) {
+    package init?(_ functions: clarkspur_coder, opened handle: UnsafeMutableRawPointer?) {
         guard let handle else { return nil }
         self.functions = functions
         self.handle = handle
@@ -23,7 +23,7 @@ final class Coder {
 
     /// Encodes or decodes bytes from the start of `input`, and removes these bytes from `input`. Returns the number of
     /// bytes written to `output`, and the coder's state.
-    func run(
+    package func run(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, isLast: Bool = false
     ) -> (count: Int, state: State) {
         var step = clarkspur_coding_step(

@@ -84,7 +84,7 @@ public final class CompletedExchange: Sendable {
     }
 
     /// Returns the same exchange without its error.
-    func succeeded() -> CompletedExchange {
+    package func succeeded() -> CompletedExchange {
         CompletedExchange(hop: hop, data: data, attempts: attempts, past: past, download: download)
     }
 

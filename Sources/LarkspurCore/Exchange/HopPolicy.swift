@@ -110,7 +110,8 @@ package enum HopPolicy {
         let base = request.url
         var url: RequestURL
         do {
-            url = try base.resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo.forHandshake(of: request)
+            url = try base.resolving(location, idna: PlatformIDNA.ascii).withoutUserInfo
+            if let upgrade = request.options.upgrade { url = upgrade.httpURL(url) }
         } catch {
             throw RequestError(
                 .redirectRefused, "the Location field of a redirect is not a valid URL", underlying: error)

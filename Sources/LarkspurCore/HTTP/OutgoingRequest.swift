@@ -234,7 +234,7 @@ extension OutgoingRequest {
 
     private static func isToken(_ text: String) -> Bool { !text.isEmpty && text.hasOnly(isTokenByte) }
 
-    static func isTokenByte(_ byte: UInt8) -> Bool { byte.isTokenByte }
+    package static func isTokenByte(_ byte: UInt8) -> Bool { byte.isTokenByte }
 
     /// Moves `user:password@` from the URL to an `Authorization` field, so that no other code sees the password in the
     /// URL.
@@ -260,7 +260,7 @@ extension OutgoingRequest {
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
         request.timeouts = options.timeouts.ofHop(timeLeft: timeLeft)
         if let version = options.httpVersion { request.version = version }
-        options.upgrade?.apply(to: &request)
+        options.upgrade?.apply(&request)
         return request
     }
 }

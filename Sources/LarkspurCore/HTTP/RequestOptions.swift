@@ -92,9 +92,8 @@ public struct RequestOptions: Sendable, Hashable {
     /// The range that a resumed download requests. Each attempt computes the range from the partial file.
     var resumption: Resumption?
 
-    /// The bytes to send after the server has switched to another protocol (T26 in `Transport`). Each attempt of a
-    /// WebSocket sets it.
-    var upgrade: Upgrade?
+    /// The protocol to switch to after the response's head (T26 in `Transport`). Each attempt of a WebSocket sets it.
+    package var upgrade: ProtocolUpgrade?
 
     mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects

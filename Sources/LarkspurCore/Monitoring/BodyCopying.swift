@@ -47,28 +47,17 @@ extension RequestCore {
         if case .stream(let source) = request.body { return source }
         return nil
     }
-}
 
-extension WebSocketCore {
-    /// Emits the events of a message that was accepted for sending, or was received.
-    func tell(of message: WebSocketMessage, isSent: Bool) {
-        guard let core, core.read({ $0.isObserved() }) else { return }
-        core.update { state in
-            state.note(.webSocket(isSent ? .sendMessage(message.size) : .receiveMessage(message.size)))
-            guard state.bodyLimit > 0, message.size > 0 else { return }
-            let (isText, bytes) = message.copied(upTo: state.bodyLimit)
-            let kind: BodyPart.Message = isSent ? .sentMessage(isText: isText) : .receivedMessage(isText: isText)
-            state.note(.copyBody(BodyPart(of: kind, offset: 0, bytes: bytes)))
-        }
-    }
-}
+    /// Whether a monitor receives an event that occurs now.
+    package var isObserved: Bool { read { $0.isObserved() } }
 
-extension WebSocketMessage {
-    /// Returns the first bytes of the message, and whether they are a text.
-    fileprivate func copied(upTo limit: Int) -> (isText: Bool, bytes: Data) {
-        switch self {
-        case .text(let text): (true, Data(text.utf8.prefix(limit)))
-        case .data(let data): (false, data.prefix(limit))
+    /// Emits an event and, if a monitor receives bodies, the bytes that belong to the event directly after it.
+    ///
+    /// - Parameter part: Returns the bytes, at most as many as its argument; nil if there are none.
+    package func emit(_ event: RequestEvent, copying part: (Int) -> BodyPart?) {
+        update { state in
+            state.note(event)
+            if state.bodyLimit > 0, let part = part(state.bodyLimit) { state.note(.copyBody(part)) }
         }
     }
 }

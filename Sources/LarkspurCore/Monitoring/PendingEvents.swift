@@ -57,7 +57,7 @@ extension RequestCore {
     }
 
     /// Delivers an event to the monitors, after all events that were added earlier.
-    func emit(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
+    package func emit(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
         guard read({ $0.isObserved(isLate: isLate) }) else { return }
         let event = event()
         update { $0.note(event, isLate: isLate) }

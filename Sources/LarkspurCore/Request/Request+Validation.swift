@@ -41,3 +41,10 @@ extension Request {
         return self
     }
 }
+
+extension RequestCore {
+    /// Adds a check of the library, which comes before all validators.
+    package func validateFirst(_ check: @escaping @Sendable (CompletedExchange) throws -> Void) {
+        set("validator") { $0.validators.insert(ResponseValidator(library: check), at: 0) }
+    }
+}

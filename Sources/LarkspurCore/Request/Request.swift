@@ -20,6 +20,8 @@ public protocol SerializableRequest: Request {}
 public struct RequestHandle: Sendable, CustomReflectable {
     package let core: RequestCore
 
+    package init(core: RequestCore) { self.core = core }
+
     /// An empty mirror, so that `dump` does not show the request's headers and body.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

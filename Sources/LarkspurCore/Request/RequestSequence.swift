@@ -51,7 +51,7 @@ struct RequestFollowers: Sendable {
 }
 
 /// An observer of one topic of a request: the writing end of an `AsyncStream`. Releasing the observer ends the stream.
-final class RequestFollower<Element: Sendable>: Sendable {
+package final class RequestFollower<Element: Sendable>: Sendable {
     private let continuation: AsyncStream<Element>.Continuation
 
     private init(_ continuation: AsyncStream<Element>.Continuation) { self.continuation = continuation }
@@ -60,7 +60,7 @@ final class RequestFollower<Element: Sendable>: Sendable {
 
     /// Returns a follower and its stream. The follower does not own the stream. After the reader has released the
     /// stream, the follower's next `tell` therefore returns false.
-    static func make(
+    package static func make(
         _ buffering: AsyncStream<Element>.Continuation.BufferingPolicy
     ) -> (RequestFollower, AsyncStream<Element>) {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
@@ -68,7 +68,7 @@ final class RequestFollower<Element: Sendable>: Sendable {
     }
 
     /// Sends an element; returns false if the stream no longer has a reader.
-    func tell(_ element: Element) -> Bool {
+    package func tell(_ element: Element) -> Bool {
         if case .terminated = continuation.yield(element) { false } else { true }
     }
 

@@ -1,6 +1,6 @@
 /// The error messages of failed decoding. A message contains the reason and the coding path. If the server has sent an
 /// HTML page, the message contains only the beginning of that page.
-enum DecodingProblem {
+package enum DecodingProblem {
     private static let shownCount = 120
 
     static func message(
@@ -21,7 +21,7 @@ enum DecodingProblem {
 
     /// Returns the description of a decoder's error. The errors of ``JSON/Decoder`` contain the position. If a
     /// `JSONDecoder` has failed because the data is not valid JSON, parses the data again to find the position.
-    static func description(of error: any Error, in data: Data, using decoder: any DataDecoder) -> String {
+    package static func description(of error: any Error, in data: Data, using decoder: any DataDecoder) -> String {
         if decoder is JSON.Decoder, let context = (error as? DecodingError)?.context {
             return context.debugDescription + place(of: context)
         }
@@ -33,7 +33,7 @@ enum DecodingProblem {
     }
 
     /// Returns the description of a decoder's error in one line, without the names of Swift's enum cases.
-    static func description(of error: any Error) -> String {
+    package static func description(of error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         switch error {
         case .keyNotFound(let key, let context): return "no value for \(quoted(key.stringValue))\(place(of: context))"

@@ -65,7 +65,7 @@ extension Session {
     }
 
     /// Returns the content of a request with these parameters and this body; nil if both are nil.
-    nonisolated func content<Parameters: Encodable & Sendable>(
+    package nonisolated func content<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, _ encoder: (any ParameterEncoder)?, _ body: RequestContent?
     ) -> RequestContent? {
         guard let parameters else { return body }

@@ -82,7 +82,7 @@ extension RequestCore {
 
     /// Removes the attempt and total timeouts, because the response has switched to another protocol, whose connection
     /// they do not limit.
-    func retireDeadlines() {
+    package func retireDeadlines() {
         let deadlines = box.withLock { state in
             defer { state.deadlines = Deadlines() }
             return state.deadlines

@@ -70,7 +70,7 @@ extension RequestCore {
     }
 
     /// Cancels the hop in flight, because its response is no longer needed.
-    func endHop() { read { $0.hop?.task }?.cancel() }
+    package func endHop() { read { $0.hop?.task }?.cancel() }
 
     /// Lets the transport deliver the whole body of the hop in flight.
     func allowBody() { read { $0.hop?.task }?.allow(upTo: .max) }

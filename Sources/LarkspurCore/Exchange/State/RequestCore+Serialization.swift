@@ -48,7 +48,7 @@ extension RequestCore {
 
     /// Starts the request for a reader of its body or events. If the request does not start automatically, registers it
     /// with the session instead. The session cancels the request if the session ends first.
-    func demand() {
+    package func demand() {
         let (action, owner) = box.withLock { ($0.demand(startsAutomatically: startsAutomatically), $0.owner) }
         if let owner { act(on: action, owner) }
     }

@@ -47,7 +47,7 @@ package final class RequestCore: Sendable {
     var owner: (any Request)? { read { $0.keptOwner } }
 
     /// Sets the request object that owns this core. The initializer of the request object calls this.
-    func adopt(_ owner: any Request) { read { $0.owner = owner } }
+    package func adopt(_ owner: any Request) { read { $0.owner = owner } }
 
     func start() {
         if let opening = read({ $0.start() == .run ? $0.open() : nil }) { run(opening) }

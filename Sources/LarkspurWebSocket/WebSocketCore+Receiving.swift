@@ -81,7 +81,7 @@ extension WebSocketCore {
     }
 
     private func tell(of batch: Batch) {
-        guard core?.read({ $0.isObserved() }) == true else { return }
+        guard core?.isObserved == true else { return }
         for message in batch.messages { tell(of: message, isSent: false) }
     }
 

@@ -34,9 +34,7 @@ extension Session {
             }, content: content(parameters, encoder, nil))
         let socket = WebSocketCore(options, protocols: protocols)
         let core = makeCore(source, interceptor, startsAutomatically, socket)
-        core.set("validator") { settings in
-            settings.validators.insert(ResponseValidator(library: { try socket.check($0) }), at: 0)
-        }
+        core.validateFirst { try socket.check($0) }
         return WebSocketRequest(core: core, socket: socket)
     }
 }

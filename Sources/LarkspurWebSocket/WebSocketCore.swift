@@ -79,9 +79,23 @@ final class WebSocketCore: BodyReceiver {
             request.headers.update(field)
         }
         request.options.httpVersion = .http1
-        request.options.upgrade = Upgrade(socket: self, attempt: number)
+        request.options.upgrade = upgrade(attempt: number)
         tell(.connecting)
         return request
+    }
+
+    /// Returns the change to the WebSocket protocol, with the bytes that this attempt sends.
+    private func upgrade(attempt: UInt64) -> ProtocolUpgrade {
+        ProtocolUpgrade(httpURL: \.forHandshake) { [self] request in
+            request.upgrades = true
+            request.body = .stream(
+                TransportBodySource(length: nil, isReplayable: true) { [self] in
+                    WebSocketStream(self, attempt: attempt)
+                })
+            request.translator = { [self] in
+                WebSocketTranslator(key: link.withLock { $0.key }, maximumMessageSize: options.maximumMessageSize)
+            }
+        }
     }
 
     /// Checks the response to the handshake, as the first validator of the request. An error that the server explains
