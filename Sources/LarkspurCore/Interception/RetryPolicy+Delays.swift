@@ -81,7 +81,7 @@ package enum RetryAfter {
     ///
     /// If the field is a date, the delay is the time from the response's `Date` to that date, because both dates come
     /// from the server's clock. For a date in the past, the delay is zero.
-    static func delay(in head: ResponseHead?) -> Duration? {
+    package static func delay(in head: ResponseHead?) -> Duration? {
         guard let head, let value = head["Retry-After"] else { return nil }
         if let seconds = Int64(digits: value.utf8) { return min(.seconds(seconds), longest) }
         let now = head["Date"].flatMap { Date(httpDate: $0) } ?? Date()

@@ -73,27 +73,12 @@ public struct SessionConfiguration: Sendable {
     /// The budget for the retries of all retry policies, resumable uploads and event streams of the session. By default
     /// the budget allows one retry for each ten requests, and ten more each second. Nil means no limit.
     public var retryBudget: RetryBudget? = RetryBudget()
-    /// The maximum number of requests in flight, in total and to each host; nil by default, so that only the transport
-    /// has limits.
-    ///
-    ///     $0.limits = RequestLimits(total: 256, perHost: 16)
-    public var limits: RequestLimits?
-    /// The limit on the number of requests in a period of time; nil by default, so that there is no such limit. A hop
-    /// waits for this limit before it waits for ``limits``.
-    ///
-    ///     $0.rateLimit = RateLimiter(.perHost, 100, per: .seconds(1), burst: 20)
-    public var rateLimit: RateLimiter?
-    /// The requests that share one exchange while they are in flight; nil by default, so that each request is sent.
-    ///
-    ///     $0.coalescing = .identicalReads
-    public var coalescing: Coalescing?
-    /// Further code that decides when a hop may be sent; empty by default. It is asked before the rate limit and the
-    /// limits.
-    public var admissions: [any HopAdmission] = []
     /// The sources of header fields that are added to every hop, redirects included; empty by default.
     public var hopFields: [any HopFieldSource] = []
     /// The source of random numbers, for example for the jitter of retry delays; the system's generator by default.
     public var random = RandomSource.system
+    /// The settings that other modules add, by their types.
+    var participants: [ObjectIdentifier: any ParticipantSettings] = [:]
 
     /// Creates the default configuration and passes it to the closure for changes.
     public init(_ configure: (inout SessionConfiguration) -> Void = { _ in }) {

@@ -6,8 +6,7 @@ package final class SessionContext: SessionStateProvider {
     package let configuration: SessionConfiguration
     /// The transport that the session was created with.
     let engine: any Transport
-    /// The transport of the session's requests: the engine, below the session's admissions,
-    /// coalescing and cache, as far as it has them.
+    /// The transport of the session's requests: the engine, below the session's participants and its cache.
     let transport: any Transport
     let monitors: [MonitorQueue]
     /// The initial settings of each request.
@@ -23,10 +22,8 @@ package final class SessionContext: SessionStateProvider {
     let trust: TrustPolicy?
     /// The retries that the session's budget still allows; nil without a limit.
     let retryAccount: RetryAccount?
-    /// The identity of the session for its rate limiter.
-    let flowOwner = FlowOwner()
-    /// The places of the session's limits; nil without limits.
-    let limiter: Limiter?
+    /// The parts of the session that other modules add.
+    package let participants: [any HopParticipant]
 
     // Mutable state, guarded by the locks of `Protected`
     private let owner = Protected(Owner())
@@ -64,8 +61,8 @@ package final class SessionContext: SessionStateProvider {
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         engine = transport
-        limiter = Limiter.shared(configuration, parent)
-        let sending = configuration.coalescing(configuration.admitting(transport, limiter))
+        participants = Self.participants(in: configuration, extending: parent)
+        let sending = participants.reduce(transport) { $1.wrap($0) }
         self.transport = configuration.cache.map { CachingTransport(sending, cache: $0) } ?? sending
         knownHeaders = OutgoingRequest.areAlwaysFine(configuration.headers) ? configuration.headers : HTTPHeaders()
         trust = configuration.serverTrust.map(TrustPolicy.init)

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurFlow
 
 /// An admission that keeps hops until the test decides about them.
 final class HeldAdmission: HopAdmission {

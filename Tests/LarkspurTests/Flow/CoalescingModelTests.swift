@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurFlow
 
 /// Random requests against a plain model of exchanges and their readers. The base's tasks do nothing by themselves, so
 /// that each step ends before the next one begins.

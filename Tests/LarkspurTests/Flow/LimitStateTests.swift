@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurFlow
 
 @Suite("The places of limits", .limited)
 struct LimitStateTests {

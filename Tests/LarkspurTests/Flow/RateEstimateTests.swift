@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurFlow
 
 /// A hop is refused only if the bucket could not send it before its deadline.
 @Suite("Rate limits: the estimate of a wait", .limited)

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurFlow
 
 @Suite("Rate limits", .limited)
 struct RateTests {

@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurFlow
+@testable import LarkspurWebSocket
 
 @Suite("Compression of WebSocket messages (RFC 7692)", .limited)
 struct WebSocketDeflateTests {

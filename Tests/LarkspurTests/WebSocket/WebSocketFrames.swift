@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 
 @testable import LarkspurCore
+@testable import LarkspurWebSocket
 
 /// Builds a frame with the given first byte. The length has its shortest form.
 func webSocketFrame(_ first: UInt8, _ payload: [UInt8] = [], mask: [UInt8]? = nil) -> [UInt8] {

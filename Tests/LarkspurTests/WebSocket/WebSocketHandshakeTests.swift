@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurFlow
+@testable import LarkspurWebSocket
 
 @Suite("The handshake of WebSockets (RFC 6455, section 4)", .limited)
 struct WebSocketHandshakeTests {

@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurFlow
+@testable import LarkspurWebSocket
 
 @Suite("The reader of WebSocket frames (RFC 6455, sections 5 to 7)", .limited)
 struct WebSocketReaderTests {

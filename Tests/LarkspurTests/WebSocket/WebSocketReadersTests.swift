@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurWebSocket
 
 @Suite("Readers of a WebSocket", .limited)
 struct WebSocketReadersTests {

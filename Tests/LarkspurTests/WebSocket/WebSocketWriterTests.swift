@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurWebSocket
 
 @Suite("The writer of WebSocket frames (RFC 6455, sections 5 to 7)", .limited)
 struct WebSocketWriterTests {

@@ -45,7 +45,8 @@ extension RequestCore {
         }
         if let source = copyingBody(of: request) { transportRequest.body = .stream(source) }
         transportRequest.cache = cacheInstructions(for: request)
-        addFlow(to: &transportRequest, of: request)
+        if let priority = request.priority { transportRequest.priority = priority }
+        context.prepare(&transportRequest, of: self)
         let task = (refusal ?? context.transport(for: transportRequest))
             .task(for: transportRequest, id: id, delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }

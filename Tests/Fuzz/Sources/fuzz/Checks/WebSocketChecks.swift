@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 
 @testable import LarkspurCore
+@testable import LarkspurWebSocket
 
 /// Checks the reader and writer of WebSocket frames. The first byte selects the role and the compression, the second
 /// the maximum size of messages, the third the pieces of the input.

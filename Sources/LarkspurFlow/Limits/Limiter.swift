@@ -19,13 +19,6 @@ package final class Limiter: HopAdmission {
             State(places: LimitState(total: limits.total, perHost: limits.perHost, queue: limits.queue)))
     }
 
-    /// Returns the limiter of a session: that of the extended session if the limits are equal, otherwise a new one.
-    static func shared(_ configuration: SessionConfiguration, _ parent: SessionContext?) -> Limiter? {
-        configuration.limits.map { limits in
-            parent?.limiter.flatMap { $0.limits == limits ? $0 : nil } ?? Limiter(limits)
-        }
-    }
-
     /// The numbers of hops that hold a place, and of those that wait.
     var counts: (running: Int, waiting: Int) { box.withLock { ($0.places.running, $0.places.waitingCount) } }
 

@@ -67,10 +67,3 @@ package final class CoalescingTransport: TransportWrapper {
         }
     }
 }
-
-extension SessionConfiguration {
-    /// Returns the transport that sends equal requests once with the given transport, if the configuration wants that.
-    func coalescing(_ transport: any Transport) -> any Transport {
-        coalescing.map { CoalescingTransport(transport, $0) } ?? transport
-    }
-}
