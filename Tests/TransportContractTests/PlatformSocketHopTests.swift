@@ -6,7 +6,7 @@
 
     import Larkspur
     @testable import LarkspurCore
-@testable import LarkspurWebSocket
+    @testable import LarkspurWebSocket
     @testable import LarkspurURLSession
 
     /// Single hops over a fake in place of the platform's WebSocket.

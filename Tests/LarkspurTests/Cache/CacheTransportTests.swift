@@ -6,7 +6,6 @@ import Testing
 
 @testable import LarkspurCore
 @testable import LarkspurFlow
-@testable import LarkspurFlow
 
 /// The transports between a cache and the network, and the stored responses that they may share.
 @Suite("A cache over several transports", .limited)

@@ -5,7 +5,6 @@ import Testing
 
 @testable import LarkspurCore
 @testable import LarkspurFlow
-@testable import LarkspurFlow
 
 /// Total timeouts, which end a request without waiting for its middleware, and the order of changes.
 @Suite("Circuit breakers: timeouts and changes", .limited)

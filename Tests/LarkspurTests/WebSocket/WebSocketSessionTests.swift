@@ -3,7 +3,7 @@ import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import LarkspurCore
+@testable import LarkspurWebSocket
 
 /// The session treats a handshake like any other request. Reconnection follows its own rules.
 @Suite("WebSockets: handshake and reconnection", .limited)
