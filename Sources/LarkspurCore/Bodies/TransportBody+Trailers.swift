@@ -59,16 +59,6 @@ extension RequestContent {
     }
 }
 
-extension OutgoingRequest {
-    /// Announces the fields that follow the body, as far as their names are known.
-    mutating func announceTrailers() {
-        guard case .stream(let source) = body, let names = source.trailerNames, !names.isEmpty,
-            headers["Trailer"] == nil
-        else { return }
-        headers.add(name: "Trailer", value: names.joined(separator: ", "))
-    }
-}
-
 /// A stream that calls a closure for the trailers at the end of another stream.
 private final class TrailingBodyStream: TransportBodyStream {
     typealias Make = @Sendable () async throws -> HTTPHeaders

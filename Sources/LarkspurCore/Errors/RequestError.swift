@@ -64,7 +64,7 @@ public struct RequestError: Error, Sendable {
 
     /// Wraps an error. A `RequestError` that belongs to no request yet keeps its content. Any other error becomes the
     /// underlying error, even the `RequestError` of another request.
-    package init(wrapping error: any Error, as code: Code, stage: Stage? = nil, about request: OutgoingRequest? = nil) {
+    package init(wrapping error: any Error, as code: Code, stage: Stage? = nil) {
         var content: Content
         switch error {
         case let error as RequestError where error.requestID == nil:
@@ -78,8 +78,6 @@ public struct RequestError: Error, Sendable {
             content = Content(code: code, message: "\(error)", underlying: error)
         }
         content.stage = content.stage ?? stage
-        content.method = content.method ?? request?.method
-        content.url = content.url ?? request?.url.withoutUserInfo
         storage = Storage(content)
     }
 
@@ -107,15 +105,18 @@ public struct RequestError: Error, Sendable {
     /// `Retry-After` was too long.
     public var retryRefusal: String? { storage.content.retryRefusal }
 
-    /// Returns the error with facts about the exchange. Facts that the error already contains are kept.
-    package func adding(to exchange: CompletedExchange, requestID: RequestID?) -> RequestError {
+    /// Returns the error with facts about its request. Facts that the error already contains are kept.
+    func adding(
+        requestID: RequestID? = nil, method: HTTPMethod? = nil, url: RequestURL? = nil, head: ResponseHead? = nil,
+        data: Data? = nil, attempts: Int = 0
+    ) -> RequestError {
         changed { content in
             content.requestID = content.requestID ?? requestID
-            content.method = content.method ?? exchange.request?.method
-            content.url = content.url ?? exchange.request?.url
-            content.head = content.head ?? exchange.head
-            content.responseData = content.responseData ?? exchange.data
-            content.attempts = max(content.attempts, exchange.attempts)
+            content.method = content.method ?? method
+            content.url = content.url ?? url
+            content.head = content.head ?? head
+            content.responseData = content.responseData ?? data
+            content.attempts = max(content.attempts, attempts)
         }
     }
 
@@ -227,4 +228,9 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
 extension RequestURL {
     /// The URL for logs, without the query, which can contain tokens.
     package var withoutQuery: String { Redaction.standard.path(of: self) }
+}
+
+extension TransportError {
+    /// The error with which an evaluator failed, if that error is not a ``TrustError``; nil otherwise.
+    fileprivate var errorOfEvaluator: (any Error)? { code == .untrusted && phase == .securing ? underlying : nil }
 }

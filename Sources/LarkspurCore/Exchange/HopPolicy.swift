@@ -192,3 +192,12 @@ extension OutgoingRequest {
 extension RequestOptions.Redirects {
     fileprivate static let standard = Self.follow(limit: 20)
 }
+
+extension CompletedExchange {
+    /// The redirects that the last attempt followed, in order.
+    public var redirects: [Hop] {
+        past.last?.hops.dropLast().filter { hop in
+            hop.head.map { HopPolicy.isRedirect($0, options: hop.request.options) } ?? false
+        } ?? []
+    }
+}

@@ -142,6 +142,7 @@ package struct RequestSource: Sendable {
     }
 
     private static func failure(_ error: any Error, about request: OutgoingRequest? = nil) -> RequestError {
-        RequestError(wrapping: error, as: .requestCreationFailed, stage: .building, about: request)
+        let failure = RequestError(wrapping: error, as: .requestCreationFailed, stage: .building)
+        return request.map { failure.adding(about: $0) } ?? failure
     }
 }

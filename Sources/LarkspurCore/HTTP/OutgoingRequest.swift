@@ -254,6 +254,14 @@ extension OutgoingRequest {
         if accepted == HTTPHeader.defaultAcceptEncoding.value { headers.update(.acceptEncoding("identity")) }
     }
 
+    /// Announces the fields that follow the body, as far as their names are known.
+    private mutating func announceTrailers() {
+        guard case .stream(let source) = body, let names = source.trailerNames, !names.isEmpty,
+            headers["Trailer"] == nil
+        else { return }
+        headers.add(name: "Trailer", value: names.joined(separator: ", "))
+    }
+
     /// - Parameter timeLeft: The remaining time of those time limits that cover several hops.
     func transportRequest(initialAllowance: UInt64, timeLeft: Duration?) -> TransportRequest {
         var request = TransportRequest(
@@ -279,4 +287,16 @@ extension OutgoingRequest: CustomStringConvertible, CustomReflectable {
     public var description: String { "\(method) \(url.withoutQuery)" }
     /// An empty mirror, so that `dump` does not show secrets that the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+}
+
+extension RequestError {
+    /// Wraps an error about a request, as ``init(wrapping:as:stage:)`` does.
+    package init(wrapping error: any Error, as code: Code, stage: Stage, about request: OutgoingRequest) {
+        self = RequestError(wrapping: error, as: code, stage: stage).adding(about: request)
+    }
+
+    /// Returns the error with facts about the request. Facts that the error already contains are kept.
+    func adding(about request: OutgoingRequest) -> RequestError {
+        adding(method: request.method, url: request.url.withoutUserInfo)
+    }
 }

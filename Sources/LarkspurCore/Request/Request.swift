@@ -26,16 +26,6 @@ public struct RequestHandle: Sendable, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
-/// The identifier of a request, unique within its session.
-public struct RequestID: Hashable, Sendable, Comparable, CustomStringConvertible {
-    let number: UInt64
-
-    init(_ number: UInt64) { self.number = number }
-
-    public static func < (lhs: RequestID, rhs: RequestID) -> Bool { lhs.number < rhs.number }
-    public var description: String { "#\(number)" }
-}
-
 /// The status of a request.
 #if compiler(>=6.3)
     @nonexhaustive(warn)

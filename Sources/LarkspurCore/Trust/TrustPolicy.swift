@@ -111,11 +111,6 @@ extension TransportError {
     }
 }
 
-extension TransportError {
-    /// The error with which an evaluator failed, if that error is not a ``TrustError``; nil otherwise.
-    var errorOfEvaluator: (any Error)? { code == .untrusted && phase == .securing ? underlying : nil }
-}
-
 extension TrustDecision {
     fileprivate init(_ error: TransportError?) {
         self = error.map { .refused(reason: $0.message, code: $0.code) } ?? .trusted

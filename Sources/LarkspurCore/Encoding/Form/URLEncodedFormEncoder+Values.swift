@@ -100,3 +100,10 @@ extension URLEncodedFormEncoder {
         }
     }
 }
+
+extension [UInt8] {
+    /// Appends the byte unchanged if it is allowed; otherwise appends `%` and two hexadecimal digits.
+    mutating func append(_ byte: UInt8, allowing allowed: URLEncodedFormEncoder.AllowedCharacters) {
+        if allowed.contains(byte) { append(byte) } else { appendEscaped(byte) }
+    }
+}

@@ -3,7 +3,9 @@ extension StringProtocol {
     /// character of the result has a special meaning in a URL or a header field.
     package var percentEncoded: String {
         var bytes: [UInt8] = []
-        for byte in utf8 { bytes.append(byte, allowing: .unreserved) }
+        for byte in utf8 {
+            if byte.isUnreserved { bytes.append(byte) } else { bytes.appendEscaped(byte) }
+        }
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -35,6 +37,16 @@ extension StringProtocol {
 }
 
 extension UInt8 {
+    fileprivate var isUnreserved: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+        default: false
+        }
+    }
+
     fileprivate var hexadecimalValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
@@ -50,12 +62,5 @@ extension String {
     package var formDecoded: String {
         let text = replacing("+", with: " ")
         return text.percentDecoded ?? text
-    }
-}
-
-extension [UInt8] {
-    /// Appends the byte unchanged if it is allowed; otherwise appends `%` and two hexadecimal digits.
-    mutating func append(_ byte: UInt8, allowing allowed: URLEncodedFormEncoder.AllowedCharacters) {
-        if allowed.contains(byte) { append(byte) } else { appendEscaped(byte) }
     }
 }

@@ -8,7 +8,7 @@ public final class CompletedExchange: Sendable {
     public let attempts: Int
     /// The reason why the exchange failed; nil if it succeeded.
     public let error: RequestError?
-    private let past: Past
+    let past: Past
     private let download: Download?
 
     enum Download: Sendable {
@@ -68,13 +68,6 @@ public final class CompletedExchange: Sendable {
         return past.earlier + [last]
     }
 
-    /// The redirects that the last attempt followed, in order.
-    public var redirects: [Hop] {
-        past.last?.hops.dropLast().filter { hop in
-            hop.head.map { HopPolicy.isRedirect($0, options: hop.request.options) } ?? false
-        } ?? []
-    }
-
     func with(_ data: Data) -> CompletedExchange {
         CompletedExchange(hop: hop, data: data, attempts: attempts, error: error, past: past, download: download)
     }
@@ -104,4 +97,13 @@ extension CompletedExchange: CustomReflectable {
 extension Hop {
     /// The codings that the client must decode, in the order in which the server applied them.
     var codings: [String] { head?.codings(for: request) ?? [] }
+}
+
+extension RequestError {
+    /// Returns the error with facts about the exchange. Facts that the error already contains are kept.
+    package func adding(to exchange: CompletedExchange, requestID: RequestID?) -> RequestError {
+        adding(
+            requestID: requestID, method: exchange.request?.method, url: exchange.request?.url, head: exchange.head,
+            data: exchange.data, attempts: exchange.attempts)
+    }
 }
