@@ -92,14 +92,15 @@ public final class HTTPCache: Sendable {
 
     package init(
         _ store: any CacheStore, options: Options = Options(), level: (any SharedCacheLevel)? = nil,
-        now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
+        now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 },
+        clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.store = store
         self.options = options
         self.now = now
         let rules = CacheRules(options)
         self.rules = rules
-        second = level.map { SecondLevel($0, rules, now: now) }
+        second = level.map { SecondLevel($0, rules, now: now, clock: clock) }
     }
 
     /// Creates a cache in memory.
@@ -174,6 +175,8 @@ public final class HTTPCache: Sendable {
     }
 
     /// Waits until all responses that requests have received are stored, on disk and in the second level.
+    ///
+    /// Removals that the second level has not taken yet are tried once more, and two seconds later if that fails.
     ///
     /// Requests do not wait for the cache. Call this function at the end of a process that other ones share the cache
     /// with, and before a program with a cache on disk ends:

@@ -1,23 +1,21 @@
 /// The second level of a cache: looks for responses, stores them and removes them, without blocking a thread.
 final class SecondLevel: Sendable {
-    private let level: any SharedCacheLevel
+    let level: any SharedCacheLevel
+    /// The clock of the pauses between the tries of a removal.
+    let clock: any Clock<Duration>
     private let rules: CacheRules
     private let now: @Sendable () -> Double
-    private let box = Protected(State())
+    let box = Protected(State())
 
     /// The maximum size of a response's head in bytes.
     private static let maximumHead = 64 << 10
-    /// The maximum number of URLs whose removal is not finished. With more of them, all responses are removed.
-    private static let maximumRemovals = 256
     /// The time for which no process waits for a response that turned out not to be shared.
     private static let unsharedLifetime = Duration.seconds(10)
 
-    private struct State {
+    struct State {
         /// The tasks that wait for a lookup of another task.
         var waiting: [CacheKey: [CachingTask]] = [:]
-        /// The removals that are not in the level yet; nil for all URLs. The number tells two removals apart.
-        var removals: [String?: UInt64] = [:]
-        var lastRemoval: UInt64 = 0
+        var removals = PendingRemovals()
         var hits = 0
         var failures = 0
         var problem: String?
@@ -28,8 +26,11 @@ final class SecondLevel: Sendable {
         var lastWork: UInt64 = 0
     }
 
-    init(_ level: any SharedCacheLevel, _ rules: CacheRules, now: @escaping @Sendable () -> Double) {
-        (self.level, self.rules, self.now) = (level, rules, now)
+    init(
+        _ level: any SharedCacheLevel, _ rules: CacheRules, now: @escaping @Sendable () -> Double,
+        clock: any Clock<Duration>
+    ) {
+        (self.level, self.rules, self.now, self.clock) = (level, rules, now, clock)
     }
 
     var maximumSize: Int { level.maximumSize }
@@ -49,7 +50,7 @@ final class SecondLevel: Sendable {
     }
 
     /// Runs an operation of the level. Returns nil if it fails.
-    private func tried<Result>(_ operation: () async throws -> Result) async -> Result? {
+    func tried<Result>(_ operation: () async throws -> Result) async -> Result? {
         do {
             let result = try await operation()
             box.withLock { if $0.reported != nil { ($0.problem, $0.reported) = (nil, nil) } }
@@ -62,7 +63,7 @@ final class SecondLevel: Sendable {
 
     // MARK: Work that no request waits for
 
-    private func later(_ operation: @escaping @Sendable () async -> Void) {
+    func later(_ operation: @escaping @Sendable () async -> Void) {
         box.withLock { state in
             state.lastWork += 1
             let number = state.lastWork
@@ -79,8 +80,16 @@ final class SecondLevel: Sendable {
         later { await turn.end() }
     }
 
-    /// Waits for the work that has begun, and for the work that follows from it.
+    /// Waits for the work that has begun, and for the work that follows from it. Tries removals that have failed once
+    /// more at once, and if they fail again, once more after a pause.
     func finish() async {
+        await finishWork()
+        if await finishRemovals() { return }
+        try? await clock.sleep(for: PendingRemovals.firstPause)
+        _ = await finishRemovals()
+    }
+
+    private func finishWork() async {
         while case let work = box.withLock({ Array($0.work.values) }), !work.isEmpty {
             for task in work { await task.value }
         }
@@ -228,7 +237,7 @@ final class SecondLevel: Sendable {
             defer { end(ticket.turn) }
             guard let lifetime = lifetime(of: head), let body, body.count <= level.maximumSize,
                 head.head.rawFields.count <= Self.maximumHead, SharedValue.canHold(head.selection),
-                !box.withLock({ $0.removals[head.url] != nil || $0.removals[nil] != nil })
+                box.withLock({ $0.removals.concerning(head.url).isEmpty })
             else { return await setUnshared(key, ticket) }
             let record = DiskRecord(
                 head, partition: DiskName.partitionHash(key.partition), count: UInt64(body.count))
@@ -296,41 +305,5 @@ final class SecondLevel: Sendable {
         let seconds = rules.lifetime(of: head) - head.age(at: now()) + window
         guard seconds > 0 else { return nil }
         return min(.seconds(min(seconds, CacheControl.limit)), level.maximumLifetime)
-    }
-
-    // MARK: Removing
-
-    /// Removes the responses of a URL, or of all URLs, by a new generation. Until the level has it, this process does
-    /// not use the level for these URLs.
-    func remove(_ url: String?) {
-        let url = box.withLock { state -> String? in
-            let removed = state.removals.count < Self.maximumRemovals ? url : nil
-            if removed == nil { state.removals = [:] }
-            state.lastRemoval += 1
-            state.removals[removed] = state.lastRemoval
-            return removed
-        }
-        later { [self] in _ = await finishRemoval(of: url) }
-    }
-
-    /// Returns whether all removals of the URL are in the level.
-    private func finishRemovals(of url: String) async -> Bool {
-        let (all, one) = box.withLock { ($0.removals[nil] != nil, $0.removals[url] != nil) }
-        if all, !(await finishRemoval(of: nil)) { return false }
-        if one, !(await finishRemoval(of: url)) { return false }
-        return true
-    }
-
-    private func finishRemoval(of url: String?) async -> Bool {
-        guard let number = box.withLock({ $0.removals[url] }) else { return true }
-        let name = url.map(SharedName.url) ?? SharedName.all
-        // A response of an older generation ends before this value, also if it is still in flight now.
-        let lifetime = level.maximumLifetime * 2
-        let isDone: Void? = await tried { [self] in
-            try await level.set(SharedGenerations.new(), for: name, lifetime: lifetime)
-        }
-        guard isDone != nil else { return false }
-        box.withLock { if $0.removals[url] == number { $0.removals[url] = nil } }
-        return true
     }
 }

@@ -1,0 +1,103 @@
+import Foundation
+import Larkspur
+import LarkspurAnnex
+import LarkspurCache
+import LarkspurTesting
+import TestSupport
+import Testing
+
+@testable import LarkspurFleet
+
+@Suite("Removals from a cache that processes share", .limited)
+struct SharedRemovalTests {
+    private let url = "http://h/"
+
+    /// Stores a response in the level, and removes it while the level takes no values.
+    private func removed(_ level: PlainLevel, _ process: CacheFleet.Process) async throws {
+        _ = await process.get()
+        await process.cache.finishStoring()
+        level.refuseWrites(true)
+        let writes = level.record.writes
+        process.cache.remove(try RequestURL(url))
+        await poll { level.record.writes > writes }
+    }
+
+    @Test("A removal that the level did not take is tried again after growing pauses, without another request")
+    func retried() async throws {
+        let (level, clock) = (PlainLevel(), ManualClock())
+        let process = level.process(clock: clock)
+        try await removed(level, process)
+        for pause in [2, 4, 8, 16, 32, 64, 64] {
+            await clock.waitForSleepers()
+            let writes = level.record.writes
+            clock.advance(by: .seconds(pause) - .nanoseconds(1))
+            #expect(clock.sleepers == 1, "the pause is not over")
+            clock.advance(by: .nanoseconds(1))
+            await poll { level.record.writes > writes }
+        }
+        guard case .hit? = await level.process().get().cache else {
+            Issue.record("the level has the response as long as it takes no removal")
+            return
+        }
+        await clock.waitForSleepers()
+        level.refuseWrites(false)
+        clock.advance(by: .seconds(64))
+        await poll { clock.sleepers == 0 && level.record.values.keys.contains { $0.hasPrefix("url-") } }
+        #expect(await level.process().get().cache == .miss)
+        #expect(level.record.requests.count == 2)
+    }
+
+    @Test("After the last pause, the process does not use the level before it has removed all responses")
+    func givenUp() async throws {
+        let (level, clock) = (PlainLevel(), ManualClock())
+        let process = level.process(clock: clock)
+        for path in ["/other", "/new"] {
+            let other = level.process()
+            _ = await other.get(path)
+            await other.cache.finishStoring()
+        }
+        try await removed(level, process)
+        for _ in 0..<20 {
+            await clock.waitForSleepers()
+            let writes = level.record.writes
+            clock.advance(by: .seconds(64))
+            await poll { level.record.writes > writes }
+        }
+        await clock.waitForNoSleepers()
+        process.cache.remove(try RequestURL("http://h/third"))
+        let unused = await process.get("/new").cache
+        guard case .unavailable? = unused else {
+            Issue.record("\(String(describing: unused))")
+            return
+        }
+        #expect(clock.sleepers == 0)
+        level.refuseWrites(false)
+        #expect(await process.get("/newer").cache == .miss)
+        await process.cache.finishStoring()
+        #expect(level.record.values["all"] != nil)
+        #expect(await level.process().get("/other").cache == .miss, "all responses are removed")
+        guard case .hit? = await level.process().get("/newer").cache else {
+            Issue.record("the process uses the level again")
+            return
+        }
+    }
+
+    @Test("finishStoring tries a removal once more, and again after a pause")
+    func finishStoring() async throws {
+        let (level, clock) = (PlainLevel(), ManualClock())
+        let process = level.process(clock: clock)
+        try await removed(level, process)
+        await clock.waitForSleepers()
+        let finished = Task { await process.cache.finishStoring() }
+        await clock.waitForSleepers(2)
+        level.refuseWrites(false)
+        clock.advance(by: .seconds(2))
+        await finished.value
+        #expect(await level.process().get().cache == .miss)
+
+        try await removed(level, process)
+        level.refuseWrites(false)
+        await process.cache.finishStoring()
+        #expect(await level.process().get().cache == .miss)
+    }
+}
