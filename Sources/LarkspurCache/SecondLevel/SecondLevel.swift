@@ -12,9 +12,15 @@ final class SecondLevel: Sendable {
     /// The time for which no process waits for a response that turned out not to be shared.
     private static let unsharedLifetime = Duration.seconds(10)
 
+    /// The lookup that tasks share.
+    struct Lookup: Hashable {
+        let key: CacheKey
+        let takesTurn: Bool
+    }
+
     struct State {
         /// The tasks that wait for a lookup of another task.
-        var waiting: [CacheKey: [CachingTask]] = [:]
+        var waiting: [Lookup: [CachingTask]] = [:]
         var removals = PendingRemovals()
         var hits = 0
         var failures = 0
@@ -97,20 +103,18 @@ final class SecondLevel: Sendable {
 
     // MARK: Looking
 
-    /// Looks for the response to the task's request. Tasks with the same key share one lookup.
+    /// Looks for the response to the task's request. Tasks with the same key share one lookup, unless only some of them
+    /// wait for other processes.
     func look(for task: CachingTask) {
+        let lookup = Lookup(key: task.key, takesTurn: task.takesTurn)
         let isFirst = box.withLock { state in
-            guard state.waiting[task.key] != nil else {
-                state.waiting[task.key] = [task]
-                return true
-            }
-            state.waiting[task.key]?.append(task)
-            return false
+            state.waiting[lookup, default: []].append(task)
+            return state.waiting[lookup]?.count == 1
         }
         guard isFirst else { return }
         Task { [self] in
             let answer = await answer(for: task)
-            let tasks = box.withLock { $0.waiting.removeValue(forKey: task.key) ?? [] }
+            let tasks = box.withLock { $0.waiting.removeValue(forKey: lookup) ?? [] }
             // The first task that has not ended lists its exchange, which the others then join.
             var rest: SharedAnswer? = answer
             for task in tasks where task.endLooking(with: rest) { rest = nil }
@@ -121,11 +125,14 @@ final class SecondLevel: Sendable {
         let mark = task.cache.mark
         guard await finishRemovals(of: task.key.url), let first = await found(task, mark) else { return nil }
         if first.isServed(task, rules, now()) || first.isUnshared { return served(first, task, mark) }
-        guard task.mayAsk else { return SharedAnswer(first, nil) }
+        guard task.takesTurn, !first.isAlwaysValidated(rules) else {
+            adopt(first, task, mark)
+            return SharedAnswer(first, nil)
+        }
         let turn = await tried { [self] in
             try await level.claim(first.name) { [self] in
                 let found = try await find(task)
-                return found.isUnshared || found.isServed(task, rules, now())
+                return found.isUnshared || found.isAlwaysValidated(rules) || found.isServed(task, rules, now())
             }
         }
         // Another process may have stored the response before this one took its turn.
@@ -135,6 +142,10 @@ final class SecondLevel: Sendable {
             return served(second, task, mark)
         }
         adopt(second, task, mark)
+        if second.isAlwaysValidated(rules) {
+            end(turn ?? nil)
+            return SharedAnswer(second, nil)
+        }
         return SharedAnswer(second, turn ?? nil)
     }
 

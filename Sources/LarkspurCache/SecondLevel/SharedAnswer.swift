@@ -18,6 +18,13 @@ struct SharedFound: Sendable {
         }
         return !task.isInBackground || outcome != .stale(because: .revalidating)
     }
+
+    /// Returns whether each request has to validate the response, so that no process need wait for another one to
+    /// validate it.
+    func isAlwaysValidated(_ rules: CacheRules) -> Bool {
+        guard let head = response?.head else { return false }
+        return head.control.noCache || rules.lifetime(of: head) <= 0
+    }
 }
 
 /// The right to store the response of an exchange in the second level.
@@ -46,6 +53,10 @@ struct SharedAnswer: Sendable {
 extension CachingTask {
     /// Whether the task asks the server if no level has a response.
     var mayAsk: Bool { instructions.policy != .onlyCached && !wishes.onlyIfCached }
+
+    /// Whether the task waits for the right to ask the server. It does if it may store the response, and if it may be
+    /// served the response that another process has stored meanwhile.
+    var takesTurn: Bool { mayAsk && wishes.maxAge != 0 && !request.fields.contains(where: \.isRange) }
 
     /// Looks for the response in the second level. Returns false if the cache has none, or if the request does not use
     /// it. Other processes do not know the partitions of some transports, nor the names of evaluators.
