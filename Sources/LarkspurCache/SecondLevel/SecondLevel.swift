@@ -206,14 +206,15 @@ final class SecondLevel: Sendable {
         case .unshared: found.isUnshared = true
         case .response(let record, let body):
             found.response = Self.response(record, body, key, Selection(names: selecting, in: fields))
-        case .varies(let names):
-            let selection = Selection(names: names, in: fields)
+        case .varies(let variants):
+            let selection = Selection(names: variants.fields, in: fields)
             found.name = SharedName.variant(key, selection)
             let data = try await level.values(for: [found.name]).first ?? nil
             switch try await value(data, found.name, found.generations)?.content {
-            case .response(let record, let body): found.response = Self.response(record, body, key, selection)
+            case .response(let record, let body) where variants.names.contains(found.name):
+                found.response = Self.response(record, body, key, selection)
             case .unshared: found.isUnshared = true
-            case .varies, nil: break
+            case .response, .varies, nil: break
             }
         }
         if found.response?.head.isSelected(by: fields) == false { found.response = nil }
@@ -260,10 +261,26 @@ final class SecondLevel: Sendable {
                 }
                 let name = SharedName.variant(key, head.selection)
                 try await level.set(value.bytes(for: name), for: name, lifetime: lifetime)
-                let list = SharedValue(.varies(head.selection.names), ticket.generations)
-                try await level.set(list.bytes(for: primary), for: primary, lifetime: level.maximumLifetime)
+                try await list(name, head.selection.names, primary, ticket.generations)
             }
         }
+    }
+
+    /// Adds a response to the list under a name.
+    ///
+    /// If two processes do so at once, one of the two responses is not on the list, and is stored again later.
+    private func list(
+        _ name: String, _ fields: [String], _ primary: String, _ generations: SharedGenerations
+    ) async throws {
+        var (variants, dropped) = (SharedVariants(fields: fields), [String]())
+        let data = try await level.values(for: [primary]).first ?? nil
+        if case .varies(let old)? = try await value(data, primary, generations)?.content {
+            if old.fields == fields { variants = old } else { dropped = old.names }
+        }
+        dropped += variants.add(name)
+        let bytes = SharedValue(.varies(variants), generations).bytes(for: primary)
+        try await level.set(bytes, for: primary, lifetime: level.maximumLifetime)
+        for name in dropped { try await level.removeValue(for: name) }
     }
 
     /// Notes that the server's response is not shared, so that no process waits for it.

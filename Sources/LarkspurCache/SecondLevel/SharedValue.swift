@@ -58,6 +58,25 @@ enum SharedName {
     }
 }
 
+/// The list of the responses to the requests with a key.
+///
+/// A response that is not on the list was removed, or was replaced, or is beyond the limit.
+struct SharedVariants: Sendable, Equatable {
+    /// The names of the request fields that select a response.
+    let fields: [String]
+    /// The names of the responses, the newest first; at most `Selection.maximumCount`.
+    private(set) var names: [String]
+
+    init(fields: [String], names: [String] = []) { (self.fields, self.names) = (fields, names) }
+
+    /// Adds a response. Returns the names of the responses that are no longer on the list.
+    mutating func add(_ name: String) -> [String] {
+        let all = [name] + names.filter { $0 != name }
+        names = Array(all.prefix(Selection.maximumCount))
+        return Array(all.dropFirst(Selection.maximumCount))
+    }
+}
+
 /// A value of a second level.
 ///
 ///     mark · checksum of the rest · name · generations · kind · content
@@ -66,13 +85,13 @@ enum SharedName {
 struct SharedValue: Sendable {
     enum Content: Sendable {
         case response(DiskRecord, body: Data)
-        /// The responses are selected by these fields, and have names of their own.
-        case varies([String])
+        /// The responses are selected by fields of the request, and have names of their own.
+        case varies(SharedVariants)
         /// The server's response cannot be shared, so no process waits for it.
         case unshared
     }
 
-    private static let mark: UInt32 = 0x3256_534C  // "LSV2"
+    private static let mark: UInt32 = 0x3356_534C  // "LSV3"
     private static let headerSize = 12
     private static let maximumNames = 64
 
@@ -93,10 +112,12 @@ struct SharedValue: Sendable {
             rest.append(1)
             rest.append(counted: record.bytes)
             rest += body
-        case .varies(let names):
+        case .varies(let variants):
             rest.append(2)
-            rest.append(integer: UInt16(clamping: names.count))
-            for field in names { rest.append(counted: field.utf8) }
+            for texts in [variants.fields, variants.names] {
+                rest.append(integer: UInt16(clamping: texts.count))
+                for text in texts { rest.append(counted: text.utf8) }
+            }
         case .unshared: rest.append(3)
         }
         var header: [UInt8] = []
@@ -133,16 +154,23 @@ struct SharedValue: Sendable {
             else { return nil }
             return .response(record, body: Data(body))
         case 2:
-            guard let count = reader.integer(UInt16.self), (1...maximumNames).contains(Int(count)) else { return nil }
-            var names: [String] = []
-            for _ in 0..<count {
-                guard let name = reader.text() else { return nil }
-                names.append(name)
-            }
-            return reader.isAtEnd ? .varies(names) : nil
+            guard let fields = texts(1...maximumNames, &reader),
+                let names = texts(0...Selection.maximumCount, &reader), reader.isAtEnd
+            else { return nil }
+            return .varies(SharedVariants(fields: fields, names: names))
         case 3: return reader.isAtEnd ? .unshared : nil
         default: return nil
         }
+    }
+
+    private static func texts(_ counts: ClosedRange<Int>, _ reader: inout ByteReader) -> [String]? {
+        guard let count = reader.integer(UInt16.self), counts.contains(Int(count)) else { return nil }
+        var texts: [String] = []
+        for _ in 0..<count {
+            guard let text = reader.text() else { return nil }
+            texts.append(text)
+        }
+        return texts
     }
 
     /// Returns whether the names of a selection can be stored.
