@@ -24,10 +24,9 @@ extension SecondLevel {
     private func finishRemoval(of url: String?) async -> Bool {
         guard let number = box.withLock({ $0.removals.number(of: url) }) else { return true }
         let name = url.map(SharedName.url) ?? SharedName.all
-        // A response of an older generation ends before this value, also if it is still in flight now.
-        let lifetime = level.maximumLifetime * 2
+        let lifetime = SharedGenerations.lifetime(of: name, level)
         let isDone: Void? = await tried { [self] in
-            try await level.set(SharedGenerations.new(), for: name, lifetime: lifetime)
+            try await level.set(Data(SharedGenerations.new()), for: name, lifetime: lifetime)
         }
         guard isDone != nil else {
             retryRemovals()

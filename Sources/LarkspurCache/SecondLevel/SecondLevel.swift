@@ -125,10 +125,7 @@ final class SecondLevel: Sendable {
         let mark = task.cache.mark
         guard await finishRemovals(of: task.key.url), let first = await found(task, mark) else { return nil }
         if first.isServed(task, rules, now()) || first.isUnshared { return served(first, task, mark) }
-        guard task.takesTurn, !first.isAlwaysValidated(rules) else {
-            adopt(first, task, mark)
-            return SharedAnswer(first, nil)
-        }
+        guard task.takesTurn, !first.isAlwaysValidated(rules) else { return await asking(first, nil, task, mark) }
         let turn = await tried { [self] in
             try await level.claim(first.name) { [self] in
                 let found = try await find(task)
@@ -141,21 +138,39 @@ final class SecondLevel: Sendable {
             end(turn ?? nil)
             return served(second, task, mark)
         }
-        adopt(second, task, mark)
-        if second.isAlwaysValidated(rules) {
-            end(turn ?? nil)
-            return SharedAnswer(second, nil)
+        guard second.isAlwaysValidated(rules) else { return await asking(second, turn ?? nil, task, mark) }
+        end(turn ?? nil)
+        return await asking(second, nil, task, mark)
+    }
+
+    /// Returns the answer for a task that asks the server.
+    private func asking(
+        _ found: SharedFound, _ turn: SharedCacheTurn?, _ task: CachingTask, _ mark: UInt64
+    ) async -> SharedAnswer {
+        adopt(found, task, mark)
+        var isKnown = found.missing.isEmpty
+        // Before the request is sent, so that each later removal changes the generation. A removal that this one
+        // replaces is older than the response.
+        if !isKnown, task.mayShare {
+            isKnown =
+                await tried { [self] in
+                    for (name, new) in found.missing {
+                        let lifetime = SharedGenerations.lifetime(of: name, level)
+                        try await level.set(Data(new), for: name, lifetime: lifetime)
+                    }
+                } != nil
         }
-        return SharedAnswer(second, turn ?? nil)
+        if !isKnown { end(turn) }
+        return SharedAnswer(found, turn, isKnown: isKnown)
     }
 
     private func served(_ found: SharedFound, _ task: CachingTask, _ mark: UInt64) -> SharedAnswer {
         guard found.isServed(task, rules, now()), task.cache.isCurrent(task.key.url, since: mark) else {
-            return SharedAnswer(found, nil)
+            return SharedAnswer(found, nil, isKnown: true)
         }
         adopt(found, task, mark)
         box.withLock { $0.hits += 1 }
-        return SharedAnswer(found, nil, isServed: true)
+        return SharedAnswer(found, nil, isServed: true, isKnown: true)
     }
 
     /// Stores the response in the first level.
@@ -184,7 +199,16 @@ final class SecondLevel: Sendable {
         guard values.count == names.count + 2 else {
             throw TransportError(.connectionLost, "a level has lost values")
         }
-        var found = SharedFound(names[0], SharedGenerations(ofAll: values[0], ofURL: values[1]))
+        var missing: [String: [UInt8]] = [:]
+        func generation(_ data: Data?, _ name: String) -> [UInt8] {
+            if let data, data.count == SharedGenerations.size { return Array(data) }
+            let new = SharedGenerations.new()
+            missing[name] = new
+            return new
+        }
+        let generations = SharedGenerations(
+            ofAll: generation(values[0], SharedName.all), ofURL: generation(values[1], SharedName.url(key.url)))
+        var found = SharedFound(names[0], generations, missing: missing)
         try await find(values[2], names[0], key.cookies == nil ? [] : [Selection.cookie], for: task, &found)
         guard names.count > 1, found.response == nil, !found.isUnshared else { return found }
         // The value for everyone has no say about who asks for the response to these cookies.

@@ -3,11 +3,15 @@ struct SharedFound: Sendable {
     /// The name of the right to ask for the response.
     var name: String
     let generations: SharedGenerations
+    /// Those of the generations that the level does not have, by their names.
+    let missing: [String: [UInt8]]
     var response: StoredResponse?
     /// Whether the server's response is not shared.
     var isUnshared = false
 
-    init(_ name: String, _ generations: SharedGenerations) { (self.name, self.generations) = (name, generations) }
+    init(_ name: String, _ generations: SharedGenerations, missing: [String: [UInt8]] = [:]) {
+        (self.name, self.generations, self.missing) = (name, generations, missing)
+    }
 
     /// Returns whether the response can be served to the task without a request.
     func isServed(_ task: CachingTask, _ rules: CacheRules, _ now: Double) -> Bool {
@@ -40,11 +44,12 @@ struct SharedTicket: Sendable {
 struct SharedAnswer: Sendable {
     /// The response, if it is served.
     let served: StoredResponse?
-    let ticket: SharedTicket
+    /// The right to store the server's response; nil if the level does not have the generations.
+    let ticket: SharedTicket?
 
-    init(_ found: SharedFound, _ turn: SharedCacheTurn?, isServed: Bool = false) {
+    init(_ found: SharedFound, _ turn: SharedCacheTurn?, isServed: Bool = false, isKnown: Bool) {
         served = isServed ? found.response : nil
-        ticket = SharedTicket(name: found.name, generations: found.generations, turn: turn)
+        ticket = isKnown ? SharedTicket(name: found.name, generations: found.generations, turn: turn) : nil
     }
 }
 
@@ -54,9 +59,12 @@ extension CachingTask {
     /// Whether the task asks the server if no level has a response.
     var mayAsk: Bool { instructions.policy != .onlyCached && !wishes.onlyIfCached }
 
+    /// Whether the task may ask the server and store the response.
+    var mayShare: Bool { mayAsk && !request.fields.contains(where: \.isRange) }
+
     /// Whether the task waits for the right to ask the server. It does if it may store the response, and if it may be
     /// served the response that another process has stored meanwhile.
-    var takesTurn: Bool { mayAsk && wishes.maxAge != 0 && !request.fields.contains(where: \.isRange) }
+    var takesTurn: Bool { mayShare && wishes.maxAge != 0 }
 
     /// Looks for the response in the second level. Returns false if the cache has none, or if the request does not use
     /// it. Other processes do not know the partitions of some transports, nor the names of evaluators.

@@ -1,29 +1,32 @@
 internal import CLarkspur
 
 /// The generations of a URL's responses and of all responses. A response of another generation was removed.
+///
+/// A generation is random, and is never used again. So if the level loses one, all responses before it stay removed.
 struct SharedGenerations: Sendable, Equatable {
     static let size = 16
-    /// The generation before the first removal.
-    static let first = [UInt8](repeating: 0, count: size)
 
     let ofAll: [UInt8]
     let ofURL: [UInt8]
 
-    init(ofAll: Data?, ofURL: Data?) {
-        // Any other bytes are as good as a generation: no response has it.
-        func generation(_ data: Data?) -> [UInt8] {
-            data.map { Array($0.prefix(Self.size)) + [UInt8](repeating: 1, count: max(0, Self.size - $0.count)) }
-                ?? Self.first
-        }
-        (self.ofAll, self.ofURL) = (generation(ofAll), generation(ofURL))
-    }
+    init(ofAll: [UInt8], ofURL: [UInt8]) { (self.ofAll, self.ofURL) = (ofAll, ofURL) }
 
     init?(_ reader: inout ByteReader) {
         guard let ofAll = reader.bytes(Self.size), let ofURL = reader.bytes(Self.size) else { return nil }
         (self.ofAll, self.ofURL) = (ofAll, ofURL)
     }
 
-    static func new() -> Data { Data((0..<size).map { _ in UInt8.random(in: 0...255) }) }
+    static func new() -> [UInt8] { (0..<size).map { _ in UInt8.random(in: 0...255) } }
+
+    /// Returns the time for which a level keeps a generation.
+    ///
+    /// - Parameter name: The name of the generation.
+    static func lifetime(of name: String, _ level: any SharedCacheLevel) -> Duration {
+        // A response of an older generation ends before this value, also if it is still in flight now.
+        let lifetime = level.maximumLifetime * 2
+        // At the end of this generation, all responses end at once.
+        return name == SharedName.all ? max(lifetime, .seconds(365 * 86_400)) : lifetime
+    }
 }
 
 /// The names of the values of a second level. They hold hashes in place of URLs and credentials.

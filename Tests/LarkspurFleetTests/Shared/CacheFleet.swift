@@ -85,6 +85,8 @@ final class RecordingStore: ForwardingStore {
     var record: Record { state.withLock { $0 } }
     /// The names of the stored responses and of their lists.
     var responses: [String] { record.values.keys.filter { $0.contains("response-") || $0.contains("variant-") } }
+    /// The values that removals change.
+    var generations: [String: Data] { record.values.filter { $0.key == "test:all" || $0.key.contains("url-") } }
 
     func value(for key: String) async throws(StoreError) -> StoredValue? {
         state.withLock { $0.reads += 1 }

@@ -34,6 +34,9 @@ final class PlainLevel: SharedCacheLevel {
 
     var record: State { state.withLock { $0 } }
 
+    /// The values that removals change.
+    var generation: [String: Data] { record.values.filter { $0.key == "all" || $0.key.hasPrefix("url-") } }
+
     func refuseWrites(_ refuses: Bool) { state.withLock { $0.refusesWrites = refuses } }
 
     /// Creates a process whose cache tries removals again on the clock.

@@ -40,9 +40,10 @@ struct SharedRemovalTests {
             return
         }
         await clock.waitForSleepers()
+        let generation = level.generation
         level.refuseWrites(false)
         clock.advance(by: .seconds(64))
-        await poll { clock.sleepers == 0 && level.record.values.keys.contains { $0.hasPrefix("url-") } }
+        await poll { clock.sleepers == 0 && level.generation != generation }
         #expect(await level.process().get().cache == .miss)
         #expect(level.record.requests.count == 2)
     }
@@ -74,7 +75,6 @@ struct SharedRemovalTests {
         level.refuseWrites(false)
         #expect(await process.get("/newer").cache == .miss)
         await process.cache.finishStoring()
-        #expect(level.record.values["all"] != nil)
         #expect(await level.process().get("/other").cache == .miss, "all responses are removed")
         guard case .hit? = await level.process().get("/newer").cache else {
             Issue.record("the process uses the level again")
@@ -98,6 +98,43 @@ struct SharedRemovalTests {
         try await removed(level, process)
         level.refuseWrites(false)
         await process.cache.finishStoring()
+        #expect(await level.process().get().cache == .miss)
+    }
+
+    @Test(
+        "If the level loses what it knows of removals, the removed responses stay removed, and new ones are shared",
+        arguments: [false, true])
+    func lost(isAll: Bool) async throws {
+        let level = PlainLevel()
+        let process = level.process()
+        _ = await process.get()
+        await process.cache.finishStoring()
+        if isAll { process.cache.removeAll() } else { process.cache.remove(try RequestURL(url)) }
+        await process.cache.finishStoring()
+        level.state.withLock { state in state.values = state.values.filter { $0.key.hasPrefix("response-") } }
+        #expect(level.record.values.count == 1)
+        let other = level.process()
+        #expect(await other.get().cache == .miss)
+        await other.cache.finishStoring()
+        guard case .hit? = await level.process().get().cache else {
+            Issue.record("the new response is not shared")
+            return
+        }
+        #expect(level.record.requests.count == 2)
+    }
+
+    @Test("A response that was in flight during the first removal of its URL is not shared")
+    func inFlight() async throws {
+        let others = Guarded<[CacheFleet.Process]>([])
+        let level = PlainLevel { request in
+            for other in others.withLock({ $0 }) { other.cache.remove(request.url) }
+            return CacheFleet.fresh()
+        }
+        let (process, other) = (level.process(), level.process())
+        others.withLock { $0 = [other] }
+        #expect(await process.get().cache == .miss)
+        for process in [process, other] { await process.cache.finishStoring() }
+        others.withLock { $0 = [] }
         #expect(await level.process().get().cache == .miss)
     }
 }

@@ -138,10 +138,9 @@ struct SharedResponsesTests {
             #expect(await process.get().cache == .miss)
             #expect(fleet.requests.count == count + 1)
             await poll { fleet.store.record.releases == fleet.store.record.leases }
+            let generations = fleet.store.generations
             try await change(process)
-            await poll {
-                fleet.store.record.values.keys.contains { $0 == "test:all" || $0.contains("url-") }
-            }
+            await poll { fleet.store.generations != generations }
         }
         // The last removal is in the store.
         let generation = fleet.store.record.values["test:all"]
