@@ -1,6 +1,7 @@
 import Foundation
 import Larkspur
 import LarkspurAnnex
+import LarkspurCache
 import LarkspurTesting
 import Testing
 
@@ -21,13 +22,15 @@ final class CacheFleet: Sendable {
     }
 
     let store: RecordingStore
+    /// The time of all processes in seconds since 1970.
+    let time = Guarded(1_000_000.0)
     private let base: any SharedStore
     private let state = Guarded([TransportRequest]())
     private let answer: @Sendable (TransportRequest) -> StubAnswer
     private let clock: any Clock<Duration>
 
     init(
-        _ base: any SharedStore = MemoryStore(), clock: any Clock<Duration> = ContinuousClock(),
+        _ base: any SharedStore = LarkspurFleet.MemoryStore(), clock: any Clock<Duration> = ContinuousClock(),
         answer: @escaping @Sendable (TransportRequest) -> StubAnswer = { _ in CacheFleet.fresh() }
     ) {
         (self.base, self.clock, self.answer) = (base, clock, answer)
@@ -53,7 +56,9 @@ final class CacheFleet: Sendable {
         let responses = SharedResponses(
             store, name: "test", sealedBy: key, maximumSize: size, maximumLifetime: lifetime, patience: .seconds(60),
             timeout: timeout, clock: levelClock)
-        let cache = HTTPCache(shared: responses, limit: 1 << 20)
+        let cache = HTTPCache(
+            LarkspurCache.MemoryStore(limit: 1 << 20, maximumEntrySize: .max), level: responses,
+            now: { [time] in time.withLock { $0 } })
         let transport = StubTransport(clock: clock) { [self] request in
             state.withLock { $0.append(request) }
             return answer(request)
@@ -128,7 +133,7 @@ final class RecordingStore: ForwardingStore {
 
 /// A store that answers no question before its gate is opened.
 final class SlowStore: ForwardingStore {
-    let base: any SharedStore = MemoryStore()
+    let base: any SharedStore = LarkspurFleet.MemoryStore()
     let gate = Gate()
 
     func value(for key: String) async throws(StoreError) -> StoredValue? {

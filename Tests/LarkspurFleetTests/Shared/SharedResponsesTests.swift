@@ -162,8 +162,27 @@ struct SharedResponsesTests {
             await poll { fleet.store.record.releases == 1 }
             let name = try #require(fleet.store.responses.first)
             let lifetime = try #require(fleet.store.record.lifetimes[name])
-            #expect(lifetime <= limit && lifetime > limit - .seconds(30))
+            #expect(lifetime == limit)
         }
+    }
+
+    @Test("A response is served with its age until its freshness ends, in all processes at the same time")
+    func ages() async throws {
+        let fleet = CacheFleet()
+        let process = fleet.process()
+        #expect(await process.get().cache == .miss)
+        await process.cache.finishStoring()
+        for age in [0, 30, 59] {
+            fleet.time.withLock { $0 = 1_000_000 + Double(age) }
+            let response = await fleet.process().get()
+            #expect(response.cache == .hit(age: .seconds(age)) && response.head?["Age"] == "\(age)")
+        }
+        fleet.time.withLock { $0 = 1_000_060 }
+        let last = fleet.process()
+        #expect(await last.get().cache == .miss)
+        await last.cache.finishStoring()
+        #expect(await process.get().cache == .hit(age: .zero))
+        #expect(fleet.requests.count == 2)
     }
 
     @Test("A stale response that another process has stored is validated, and stored again")
