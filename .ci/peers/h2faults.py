@@ -8,9 +8,10 @@
   /goaway?KEY        the first time: GOAWAY with last stream 0, then closed; after that: like /ok
   /goaway-open?KEY   the first time: GOAWAY with last stream 0, and the connection left open; after that: like /ok
   /goaway-after?KEY  the first time: when all of the request is here, GOAWAY with it for the last, then closed; after that: like /ok
+  /lost?KEY          the first time: when all of the request is here, closed; after that: like /ok
   /refused?KEY       the first time: RST_STREAM REFUSED_STREAM; after that: like /ok
   /reset-stream?CODE-KEY  each time: RST_STREAM with this code
-  /asked?CODE-KEY    how many requests for /reset-stream?CODE-KEY have arrived
+  /asked?QUERY       how many requests for /reset-stream?QUERY and /lost?QUERY have arrived
   /stall-head        no answer
   /stall-body        Content-Length 1000, ten bytes, then nothing
   /trailers          a body, then trailers
@@ -49,7 +50,7 @@ PARTIAL = [(":status", "200"), ("content-type", "text/plain"), ("content-length"
 seen = set()
 seen_lock = threading.Lock()
 flooded = {}  # each is counted by one thread
-resets = {}  # the number of requests, by query
+arrived = {}  # the number of requests, by query
 
 
 def first_time(path):
@@ -57,6 +58,12 @@ def first_time(path):
         known = path in seen
         seen.add(path)
         return not known
+
+
+def count_arrival(path):
+    query = path.partition("?")[2]
+    with seen_lock:
+        arrived[query] = arrived.get(query, 0) + 1
 
 
 def standing(key):
@@ -142,20 +149,22 @@ class Connection:
     def end(self, stream, path):
         """What is done when all of a request is here."""
         name = path.partition("?")[0]
+        if name == "/lost":
+            count_arrival(path)
+            if first_time(path):
+                raise Closed
         if name == "/goaway-after" and first_time(path):
             self.flush()
             self.stream.sendall(GoAwayFrame(stream_id=0, last_stream_id=stream, error_code=0).serialize())
             raise Closed
         if name == "/reset-stream":
-            query = path.partition("?")[2]
-            with seen_lock:
-                resets[query] = resets.get(query, 0) + 1
-            self.reset_stream(stream, int(query.partition("-")[0]))
+            count_arrival(path)
+            self.reset_stream(stream, int(path.partition("?")[2].partition("-")[0]))
         elif name == "/asked":
             with seen_lock:
-                count = resets.get(path.partition("?")[2], 0)
+                count = arrived.get(path.partition("?")[2], 0)
             self.answer(stream, count)
-        elif name in ("/ok", "/goaway", "/goaway-open", "/goaway-after", "/refused"):
+        elif name in ("/ok", "/goaway", "/goaway-open", "/goaway-after", "/lost", "/refused"):
             self.answer(stream, self.lengths[stream])
         elif name == "/flood":
             self.h2.send_headers(stream, [(":status", "200"), ("content-length", str(FLOOD))])

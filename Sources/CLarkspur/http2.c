@@ -49,16 +49,21 @@ enum {
     NGHTTP2_PROTOCOL_ERROR = 1,
     NGHTTP2_FLOW_CONTROL_ERROR = 3,
     NGHTTP2_FRAME_SIZE_ERROR = 6,
+    NGHTTP2_REFUSED_STREAM = 7,
     NGHTTP2_COMPRESSION_ERROR = 9,
     NGHTTP2_ENHANCE_YOUR_CALM = 11,
+    NGHTTP2_HTTP_1_1_REQUIRED = 13,
     NGHTTP2_ERR_CALLBACK_FAILURE = -902,
 };
+
+typedef int (*stream_close_callback)(void *session, int32_t stream, uint32_t code, void *user_data);
 
 #define FUNCTIONS(F) \
     F(nghttp2_session_callbacks_set_on_begin_frame_callback, void, \
         (void *, int (*)(void *, const frame_head *, void *))) \
     F(nghttp2_session_callbacks_set_before_frame_send_callback, void, \
         (void *, int (*)(void *, const frame_head *, void *))) \
+    F(nghttp2_session_callbacks_set_on_stream_close_callback, void, (void *, stream_close_callback)) \
     F(nghttp2_session_get_stream_user_data, void *, (void *, int32_t)) \
     F(nghttp2_session_get_stream_remote_close, int, (void *, int32_t)) \
     F(nghttp2_session_terminate_session, int, (void *, uint32_t)) \
@@ -144,6 +149,20 @@ static int before_frame_send(void *session, const frame_head *head, void *user_d
     return 0;
 }
 
+// libcurl's callback for the end of a stream. libcurl sets the same function in all sessions.
+static _Atomic(stream_close_callback) libcurl_did_close;
+
+// Tells the watcher if the peer has not processed the request of a stream that ends. nghttp2 uses the code
+// REFUSED_STREAM also for the streams that a GOAWAY frame excludes.
+static int on_stream_close(void *session, int32_t stream, uint32_t code, void *user_data) {
+    if (watcher && (code == NGHTTP2_REFUSED_STREAM || code == NGHTTP2_HTTP_1_1_REQUIRED)) {
+        void *easy = nghttp2.nghttp2_session_get_stream_user_data(session, stream);
+        if (easy) { watcher->did_refuse(watcher->context, easy); }
+    }
+    stream_close_callback callback = atomic_load_explicit(&libcurl_did_close, memory_order_acquire);
+    return callback ? callback(session, stream, code, user_data) : 0;
+}
+
 bool clarkspur_http2_has_ended(void *session, int32_t stream) {
     // nghttp2 returns -1 for a stream that is already closed in both directions.
     return nghttp2.nghttp2_session_get_stream_remote_close(session, stream) != 0;
@@ -182,6 +201,11 @@ static void add_callbacks(const void *callbacks) {
     nghttp2.nghttp2_session_callbacks_set_before_frame_send_callback((void *)callbacks, before_frame_send);
 }
 
+static void set_on_stream_close_callback(void *callbacks, stream_close_callback callback) {
+    atomic_store_explicit(&libcurl_did_close, callback, memory_order_release);
+    nghttp2.nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+}
+
 static int did_open(int code, void **session) {
     if (code == 0 && watcher) { watcher->did_open(watcher->context, *session); }
     return code;
@@ -207,6 +231,7 @@ static const struct {
     void *function;
     bool is_of_nghttp2;
 } replacements[] = {
+    {"nghttp2_session_callbacks_set_on_stream_close_callback", (void *)set_on_stream_close_callback, true},
     {"nghttp2_session_client_new", (void *)client_new, true},
     {"nghttp2_session_client_new2", (void *)client_new2, true},
     {"nghttp2_session_client_new3", (void *)client_new3, true},
@@ -304,6 +329,7 @@ static void load(void) {
         .base = map->l_addr,
         .has_nghttp2 = nghttp2.nghttp2_session_callbacks_set_on_begin_frame_callback
             && nghttp2.nghttp2_session_callbacks_set_before_frame_send_callback
+            && nghttp2.nghttp2_session_callbacks_set_on_stream_close_callback
             && nghttp2.nghttp2_session_get_stream_user_data && nghttp2.nghttp2_session_get_stream_remote_close
             && nghttp2.nghttp2_session_terminate_session};
     dl_iterate_phdr(look_at, &search);

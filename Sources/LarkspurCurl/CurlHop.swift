@@ -57,7 +57,20 @@ final class CurlHop {
     /// HTTP, or bytes that no request has asked for wait there.
     var isConnectionUnfit = false
     /// Whether libcurl was allowed to send the request in this sending.
-    var hasBegun = false
+    private(set) var hasBegun = false
+    /// The number of bytes of heads that libcurl had sent for the hop before it was allowed to send the request: heads
+    /// of requests to a proxy, and of the request itself over connections that were lost.
+    private(set) var headBytesBefore = 0
+    /// Whether libcurl sends the request over HTTP/2, and `stream` is set as soon as its head is sent.
+    private(set) var hasStream = false
+    /// Whether libcurl sends the answer to a proxy's challenge over the connection that carried the challenge. Some
+    /// proxies close this connection without announcing that, so the answer may be sent again after a loss.
+    private(set) var answersOverSameConnection = false
+    /// Whether libcurl has read the body up to its end since it was allowed to send the request.
+    var isBodyRead = false
+    /// Whether the server has stated that it has not processed the request: it has refused the HTTP/2 stream, or a
+    /// GOAWAY frame excludes the stream.
+    var isUnprocessed = false
     /// The number of times that the server has reset the hop's stream before a response.
     var resets = 0
     /// The number of times that the request was sent again although it may have reached the server.
@@ -165,7 +178,14 @@ final class CurlHop {
     var nestsTLS: Bool { route?.proxy?.kind == .https && request.url.isHTTPS }
 
     /// Whether a repetition of the request does no harm.
-    var isIdempotent: Bool { ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"].contains(request.method) }
+    var isIdempotent: Bool { ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"].contains(request.method) }
+
+    /// Whether libcurl has not read the end of the body since it was allowed to send the request, so the server cannot
+    /// have received the whole request. The server may not have received all bytes that libcurl has read.
+    var isBodyUnread: Bool { upload != nil && !isBodyRead }
+
+    /// Whether the request may be sent again although the server may have processed it.
+    var mayBeProcessedTwice: Bool { isIdempotent || answersOverSameConnection }
 
     /// Whether a request that libcurl is about to send was sent before in this sending. The answer to a challenge is
     /// no repetition.
@@ -175,8 +195,26 @@ final class CurlHop {
     func countRepetition(upTo limit: Int) -> Bool {
         guard repetitions < limit else { return false }
         repetitions += 1
-        (stream, isReset) = (nil, false)
+        (stream, isReset, isUnprocessed) = (nil, false, false)
         return true
+    }
+
+    /// Notes that libcurl answers the challenge, if there is one, so the challenge is no longer the hop's response.
+    ///
+    /// - Parameter connections: The number of connections that libcurl has made for the hop.
+    func answerChallenge(connections: Int) {
+        answersOverSameConnection = challenge != nil && connections == connectionsBefore
+        if challenge != nil { (challenge, answersOldChallenge) = (nil, false) }
+    }
+
+    /// Notes that libcurl is about to send the request.
+    func begin(headBytes: Int, hasStream: Bool) {
+        (hasBegun, headBytesBefore, isBodyRead, self.hasStream) = (true, headBytes, false, hasStream)
+    }
+
+    /// Notes the HTTP/2 stream over which the request's head is sent.
+    func didSendHead(over session: CurlSessions.ID, _ number: Int32) {
+        (stream, isReset, isUnprocessed) = ((session, number), false, false)
     }
 
     /// Whether the request asks the server to switch to another protocol.
@@ -247,7 +285,8 @@ final class CurlHop {
         tls = (nil, nil)
         reportsOfTunnel = 0
         connectionsBefore = 0
-        (stream, isReset, hasBegun) = (nil, false, false)
+        (stream, isReset, isUnprocessed, hasBegun) = (nil, false, false, false)
+        (headBytesBefore, isBodyRead, hasStream, answersOverSameConnection) = (0, false, false, false)
         socketError = 0
         isRefused = false
         if !fallsBack { lastSend = now }

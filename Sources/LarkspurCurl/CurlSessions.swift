@@ -131,7 +131,7 @@ extension CurlLoop {
                 CurlLoop.at(loop) {
                     $0.sessions.didSendRequest(over: session)
                     guard let hop = $0.transfer(of: easy)?.hop else { return }
-                    (hop.stream, hop.isReset) = ((session, stream), false)
+                    hop.didSendHead(over: session, stream)
                 }
             },
             did_fail: { loop, session in
@@ -149,6 +149,10 @@ extension CurlLoop {
             did_reset: { loop, easy in
                 guard let loop, let easy else { return }
                 CurlLoop.at(loop) { $0.transfer(of: easy)?.didReset() }
+            },
+            did_refuse: { loop, easy in
+                guard let loop, let easy else { return }
+                CurlLoop.at(loop) { $0.transfer(of: easy)?.hop?.isUnprocessed = true }
             })
     }
 

@@ -98,8 +98,7 @@ extension CurlTransfer {
             hop.isConnectionUnfit = true
             return false
         }
-        // libcurl answers the challenge with this request, so the challenge is no longer the hop's response.
-        if hop.challenge != nil { (hop.challenge, hop.answersOldChallenge) = (nil, false) }
+        hop.answerChallenge(connections: clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS))
         if hop.request.asksForTrust, hop.request.url.isHTTPS {
             hop.fault = CurlTrust(easy, of: hop.request.url).fault { hop.delegate.answer($0, for: hop.task.id) }
             if hop.fault != nil { return false }
@@ -112,7 +111,7 @@ extension CurlTransfer {
             loop.speaksHTTP1(at: hop.place)
         }
         didConnect()
-        hop.hasBegun = true
+        hop.begin(headBytes: headBytes, hasStream: opensStream(for: hop))
         return true
     }
 
@@ -228,6 +227,7 @@ extension CurlTransfer {
             if upload.isOver, let stream = hop.stream, hop.head.isWhole {
                 hop.isAnsweredBeforeEnd = clarkspur_http2_is_half_closed(stream.session, stream.number)
             }
+            if upload.isOver { hop.isBodyRead = true }
             if upload.isOver, hop.uploadEnd == nil {
                 hop.uploadEnd = loop.now
                 if hop.head.isHTTP2, hop.head.isWhole { hop.task.wake() }  // see `lookAtEnd`

@@ -2,8 +2,11 @@ internal import CLarkspur
 
 /// The rules for sending a hop again. Both libcurl and this transport send hops again.
 ///
-/// A hop whose request has reached the server is sent again at most once. If a GOAWAY frame excludes the request, the
-/// server has certainly not processed it, and the hop may be sent again more often, up to `sendLimit`.
+/// A hop is sent again after a loss if the server has certainly not processed the request, or if its method is
+/// idempotent. The server has not processed a request that it has refused, that a GOAWAY frame excludes, or that was
+/// not sent completely. A hop whose request may have reached the server is sent again at most once, any other hop is
+/// sent up to `sendLimit` times. The answer to a proxy's challenge is sent again once whatever its method is, because
+/// the proxy may have closed the connection with its challenge.
 extension CurlTransfer {
     /// The maximum number of times that a hop is sent.
     static let sendLimit = 5
@@ -27,9 +30,12 @@ extension CurlTransfer {
             hop.needsFreshConnection = true
             return hop.rewind(at: loop.now)
         }
-        let isUnprocessed = failure.isGivingUp || failure.isOfSending && isCutShort(hop)
-        guard hop.isConnected, failure.isLoss, hop.isIdempotent || isUnprocessed, failure.isMultiplexed || isReused,
-            mayRepeat(hop, after: failure, isUnprocessed: isUnprocessed)
+        let isUntouched = isUntouched(hop)
+        let isIncomplete = failure.isOfSending && isCutShort(hop) || isReused && hop.isBodyUnread
+        // A new connection is no stale one: its loss is the server's answer, unless it has refused the request.
+        let isStale = failure.isMultiplexed || isReused || hop.isUnprocessed
+        guard hop.isConnected, failure.isLoss, isStale, isUntouched || isIncomplete || hop.mayBeProcessedTwice,
+            mayRepeat(hop, after: failure, isUntouched: isUntouched)
         else { return false }
         return hop.rewind(at: loop.now)
     }
@@ -37,25 +43,49 @@ extension CurlTransfer {
     private static let watchesStreams = clarkspur_http2_is_watched()
 
     /// Returns whether this transport may repeat the hop, and counts the repetition.
-    private func mayRepeat(_ hop: CurlHop, after failure: CurlFailure, isUnprocessed: Bool) -> Bool {
-        // A reset is the server's answer to this request. libcurl has repeated the request if the server has refused
-        // it unprocessed.
-        if hop.isReset, !failure.isGivingUp { return false }
+    private func mayRepeat(_ hop: CurlHop, after failure: CurlFailure, isUntouched: Bool) -> Bool {
+        // A reset is the server's answer to this request, unless the server has refused it unprocessed. libcurl repeats
+        // most refused requests, but not the sixth one of an easy handle.
+        if hop.isReset, !hop.isUnprocessed { return false }
         let isUnsent = failure.isMultiplexed && hop.stream == nil && !hop.prefersHTTP3 && Self.watchesStreams
         if isUnsent { return true }
-        return isUnprocessed ? hop.countRepetition(upTo: Self.sendLimit - 1) : hop.countRepetition(upTo: 1)
+        return hop.countRepetition(upTo: isUntouched ? Self.sendLimit - 1 : 1)
     }
 
-    /// Counts that the hop is repeated. Returns false if it was repeated too often, which ends the hop.
+    /// Counts that libcurl repeats the hop. Returns false if the request may not be sent again, which ends the hop.
     ///
     /// libcurl repeats a hop by itself after a reused connection was lost without a byte of the response, and after the
-    /// server has refused the request unprocessed.
+    /// server has refused the request unprocessed. It does so whatever the method is.
     func mayRepeat(_ hop: CurlHop) -> Bool {
-        if hop.countRepetition(upTo: Self.sendLimit - 1) { return true }
-        hop.fault = TransportError(
-            .connectionLost, "the request was sent \(Self.sendLimit) times, and each connection was lost",
-            phase: phase(of: hop))
+        let isUntouched = isUntouched(hop)
+        let isRepeatable = isUntouched || !hop.isReset && (hop.isBodyUnread || hop.mayBeProcessedTwice)
+        if isRepeatable, hop.countRepetition(upTo: isUntouched ? Self.sendLimit - 1 : 1) { return true }
+        let times = hop.repetitions + 1
+        let message =
+            isRepeatable
+            ? "the request was sent \(times) times, and each connection was lost"
+            : "the connection was lost after the whole request was sent; the server may have processed the request"
+        hop.fault = TransportError(.connectionLost, message, phase: isRepeatable ? phase(of: hop) : .waiting)
         return false
+    }
+
+    /// Returns whether the request is about to be sent over HTTP/2, and the watcher reports its head. Only for requests
+    /// that are not idempotent is the answer needed, so it is false for the others.
+    func opensStream(for hop: CurlHop) -> Bool {
+        guard Self.watchesStreams, !hop.isIdempotent else { return false }
+        return hop.request.url.isHTTPS ? clarkspur_tls_speaks_http2(easy) : hop.request.version == .http2
+    }
+
+    /// The number of bytes of heads that libcurl has sent for the hop.
+    var headBytes: Int { clarkspur_easy_long(easy, CURLINFO_REQUEST_SIZE) }
+
+    /// Returns whether the server has stated that it has not processed the request, or no byte of the head was sent
+    /// over the connection that was lost.
+    ///
+    /// The server may not have received all bytes that libcurl has sent. Before 7.80, no callback reports the start of
+    /// the request, and the bytes of a CONNECT request count as its head.
+    private func isUntouched(_ hop: CurlHop) -> Bool {
+        hop.isUnprocessed || hop.hasStream && hop.stream == nil || headBytes <= hop.headBytesBefore
     }
 
     /// Notes that the server has reset the stream of the hop. If it has reset the hop's stream before, the hop ends,

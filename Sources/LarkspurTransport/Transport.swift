@@ -8,9 +8,11 @@
 /// **Making and starting**
 /// - T1 A new task waits: it sends no byte and delivers no event before its first `resume()` or `cancel()`.
 /// - T2 A task performs exactly one hop: it delivers a redirect, a 401 or a cookie unchanged and never acts on it.
-///   With `.sendsOnce`, the task sends the request again only if the peer has certainly not processed it, or once if
-///   the connection was lost and a repetition does no harm. `repetitions` in the metrics counts these sendings. A
-///   stream that the peer resets without refusing the request ends the task.
+///   With `.sendsOnce`, the task sends the request again only if the peer has certainly not processed it: the peer has
+///   refused it, or the connection was lost before the whole request was sent. If the connection was lost later, an
+///   idempotent request is sent again once, and so is the answer to a proxy's challenge; any other request ends the
+///   task with `.connectionLost`. `repetitions` in the metrics counts these sendings. A stream that the peer resets
+///   without refusing the request ends the task.
 /// - T3 The request is sent with the given method, fields and body. With `.keepsRequest`, it is sent exactly as given:
 ///   the target's spelling, the method's case, the order and repeats of the fields, and the body's declared length. A
 ///   transport with a cache may answer a request without sending it, or add the fields that validate a stored response.

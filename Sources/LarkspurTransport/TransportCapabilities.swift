@@ -6,7 +6,8 @@ public struct TransportCapabilities: OptionSet, Sendable {
     public let rawValue: UInt32
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// A request is sent once, and again only if the peer has certainly not processed it (T2, T20).
+    /// A request is sent once. It is sent again only if the peer has certainly not processed it, or once if its
+    /// connection was lost and it is idempotent or answers a proxy's challenge (T2, T20).
     public static let sendsOnce = TransportCapabilities(rawValue: 1 << 0)
     /// Target, method, field order and repeats of a request are sent as given (T3).
     public static let keepsRequest = TransportCapabilities(rawValue: 1 << 1)

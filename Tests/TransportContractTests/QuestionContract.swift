@@ -36,7 +36,7 @@ extension TransportContractTests.Questions {
         for _ in 0..<20 {
             let bytes = [UInt8].pattern(40)
             let exchange = try stage.exchange(
-                Self.again, method: "POST", body: Self.streamed(bytes), delegate: Self.freshStream(bytes))
+                Self.again, method: "PUT", body: Self.streamed(bytes), delegate: Self.freshStream(bytes))
             let trace = try await exchange.run()
             #expect(trace.questions.count == 1)
             let records = trace.records.filter { $0.what.name != "admission" }
@@ -55,7 +55,7 @@ extension TransportContractTests.Questions {
             if case .bodyFromStart(_, let reply) = question { kept.change { $0 = reply } }
         })
         let exchange = try stage.exchange(
-            Self.again, method: "POST", body: Self.streamed(.pattern(40)), delegate: delegate)
+            Self.again, method: "PUT", body: Self.streamed(.pattern(40)), delegate: delegate)
         exchange.task.resume()
         let reply = try #require(try await kept.wait { $0 != nil })
         let trace = try await exchange.finished()
@@ -74,7 +74,7 @@ extension TransportContractTests.Questions {
         let task = Protected<(any TransportTask)?>(nil)
         let delegate = RecordingDelegate(answering: { _ in task.withLock { $0 }?.cancel() })
         let exchange = try stage.exchange(
-            Self.again, method: "POST", body: Self.streamed(.pattern(40)), delegate: delegate)
+            Self.again, method: "PUT", body: Self.streamed(.pattern(40)), delegate: delegate)
         task.withLock { $0 = exchange.task }
         let trace = try await exchange.run()
         task.withLock { $0 = nil }
@@ -89,7 +89,7 @@ extension TransportContractTests.Questions {
         let stage = try await Self.stage(subject)
         let (bytes, piece) = (stage.body(buffers: 3), subject.buffer / 2 + 1)
         let exchange = try stage.exchange(
-            Self.again, method: "POST", body: Self.streamed(bytes, piece: piece),
+            Self.again, method: "PUT", body: Self.streamed(bytes, piece: piece),
             delegate: Self.freshStream(bytes, piece: piece))
         let trace = try await exchange.run()
         try #require(trace.questions.count == 1)
@@ -116,7 +116,7 @@ extension TransportContractTests.Questions {
     @Test("T20: a refusal ends the task with bodyNotReplayable", arguments: ContractSubject.all(stating: .sendsOnce))
     func refused(subject: ContractSubject) async throws {
         let stage = try await Self.stage(subject)
-        let exchange = try stage.exchange(Self.again, method: "POST", body: Self.streamed(.pattern(40)))
+        let exchange = try stage.exchange(Self.again, method: "PUT", body: Self.streamed(.pattern(40)))
         let trace = try await exchange.run()
         #expect(trace.questions.count == 1)
         #expect(trace.failure == .bodyNotReplayable)
@@ -135,7 +135,7 @@ extension TransportContractTests.Questions {
         defer { try? FileManager.default.removeItem(at: file) }
         let body: TransportBody =
             isFile ? .file(path: file.path, length: UInt64(bytes.count)) : .data(Data(bytes))
-        let exchange = try stage.exchange(Self.again, method: "POST", body: body)
+        let exchange = try stage.exchange(Self.again, method: "PUT", body: body)
         let trace = try await exchange.run()
         #expect(trace.questions.isEmpty)
         #expect(trace.isSuccess)

@@ -11,8 +11,9 @@
 // sends them. nghttp2 would report errors and frames to further callbacks, but libcurl does not set these callbacks.
 //
 // `http2.c` sets these callbacks. It replaces libcurl's pointers to the functions of nghttp2 that open sessions and
-// process received bytes, and its pointer to `recv`. On a thread without a watcher, the replacements only call the
-// original functions.
+// process received bytes, and its pointer to `recv`. It also replaces the pointer to the function that sets libcurl's
+// own callback for the end of a stream, and calls this callback from its own. On a thread without a watcher, the
+// replacements only call the original functions.
 
 // Returns whether sessions can be watched. The first call replaces libcurl's pointers, so it must be made before the
 // first connection. Returns false if libcurl's nghttp2 is not a shared library, as in a static build. Always returns
@@ -37,6 +38,9 @@ typedef struct {
     void (*did_fail_stream)(void *context, void *easy);
     // The peer resets the stream that carries an easy handle's request, and has not sent the end of the response.
     void (*did_reset)(void *context, void *easy);
+    // The stream that carries an easy handle's request has ended, and the peer has not processed the request: it has
+    // refused the stream, requires HTTP/1.1, or has excluded the stream by a GOAWAY frame.
+    void (*did_refuse)(void *context, void *easy);
 } clarkspur_http2_watcher;
 
 // Sets the watcher of the calling thread; NULL removes the watcher. The watcher is not copied. Returns the previous

@@ -81,6 +81,35 @@
             if Libcurl.tellsOfRepetitions { #expect(trace.metrics.first?.repetitions == 1) }
         }
 
+        @Test(
+            "Every refused request is sent again, also the sixth one of an easy handle", arguments: ["GET", "POST"])
+        func refusedOften(method: String) async throws {
+            let server = try Server { wire, stream, number in
+                try wire.send(number.isMultiple(of: 2) ? Self.whole(stream) : Self.reset(stream, .refusedStream))
+            }
+            let (transport, count) = (CurlTransport(), 8)
+            for _ in 0..<count {
+                let trace = try await transport.run(server.request(method))
+                trace.check(.response(""))
+                if Libcurl.tellsOfRepetitions { #expect(trace.metrics.first?.repetitions == 1) }
+            }
+            #expect(server.requests.value == 2 * count)
+        }
+
+        @Test("A request that a GOAWAY excludes is sent again, whatever its method", arguments: ["GET", "POST"])
+        func aboveGoAway(method: String) async throws {
+            let server = try Server { wire, stream, number in
+                if number > 1 { return try wire.send(Self.whole(stream)) }
+                try wire.send(HTTP2.frame(.goAway, HTTP2.number(0) + HTTP2.number(0)))
+                try wire.drain()
+            }
+            let body = TransportBody.data(Data("a body".utf8))
+            let trace = try await CurlTransport().run(server.request(method, body: method == "POST" ? body : .none))
+            trace.check(.response(""))
+            #expect(server.requests.value == 2)
+            if Libcurl.tellsOfRepetitions { #expect(trace.metrics.first?.repetitions == 1) }
+        }
+
         @Test("A request after one whose stream was reset gets its response, also if it waited for the connection")
         func next() async throws {
             let isReset = DispatchSemaphore(value: 0)
@@ -102,14 +131,23 @@
             try await transport.run(server.request()).check(.response(""))
         }
 
-        @Test("A GET whose connection closes is sent again at most once, a POST is not", arguments: ["GET", "POST"])
-        func closes(method: String) async throws {
-            let server = try Server { _, _, _ in throw Wire.Left() }
-            let trace = try await CurlTransport().run(server.request(method))
+        @Test(
+            "A GET whose connection closes is sent again at most once, a POST is not", arguments: ["GET", "POST"],
+            [false, true])
+        func closes(method: String, isKept: Bool) async throws {
+            let server = try Server { wire, stream, number in
+                guard isKept, number == 1 else { throw Wire.Left() }
+                try wire.send(Self.whole(stream))
+            }
+            let transport = CurlTransport()
+            if isKept { try await transport.run(server.request()).check(.response("")) }
+            let trace = try await transport.run(server.request(method))
+            guard Libcurl.tellsOfRepetitions else { return }
             trace.check(.failure(.connectionLost))
+            let requests = server.requests.value - (isKept ? 1 : 0)
             // Some versions of libcurl report the loss as that of an HTTP/1.1 connection.
-            #expect((1...(method == "GET" ? 2 : 1)).contains(server.requests.value))
-            #expect(trace.metrics.first?.repetitions == server.requests.value - 1)
+            #expect((1...(method == "GET" ? 2 : 1)).contains(requests))
+            #expect(trace.metrics.first?.repetitions == requests - 1)
         }
 
         @Test(
@@ -127,7 +165,7 @@
         @Test(
             "A request on a reused HTTP/1.1 connection that closes is sent again once, over a new connection",
             .enabled(if: Libcurl.tellsOfRepetitions, "libcurl before 7.80 does not report repetitions"),
-            arguments: ["GET", "POST"])
+            arguments: ["GET", "PUT"])
         func staleConnections(method: String) async throws {
             let (count, requests, arrived) = (4, Observed(0), DispatchSemaphore(value: 0))
             let peer = try WirePeer { wire in

@@ -113,11 +113,27 @@
             let trace = try await transport.run(request)
             switch (path, method) {
             case ("/goaway-after", "POST") where Libcurl.reportsLostStreams: trace.check(.failure(.connectionLost))
-            // Some versions of libcurl do not report that a GOAWAY excludes this request.
-            case ("/goaway-open", "POST") where !trace.isSuccess: trace.check(.failure(.connectionLost))
             default: trace.check(.response("6\n"))
             }
             try await transport.run(try Self.request("/ok")).check(.response("0\n"))
+        }
+
+        @Test(
+            "A POST that the peer has received whole is not sent again after a loss; a PUT is sent again once",
+            .enabled(if: Libcurl.tellsOfRepetitions, "libcurl before 7.80 does not report repetitions"),
+            arguments: ["POST", "PUT"], [0, 6])
+        func lost(method: String, size: Int) async throws {
+            let transport = try Self.transport()
+            try await transport.run(try Self.request("/ok")).check(.response("0\n"))
+            let query = UUID().uuidString
+            var request = try Self.request("/lost?\(query)")
+            request.method = method
+            if size > 0 { request.body = .data(Data(count: size)) }
+            let trace = try await transport.run(request)
+            trace.check(method == "PUT" ? .response("\(size)\n") : .failure(.connectionLost))
+            #expect(trace.metrics.first?.repetitions == (method == "PUT" ? 1 : 0))
+            try await transport.run(try Self.request("/asked?\(query)"))
+                .check(.response(method == "PUT" ? "2\n" : "1\n"))
         }
 
         @Test(
