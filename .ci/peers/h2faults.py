@@ -18,6 +18,7 @@
   /interim-flood     1000 heads of status 103, then like /ok
   /endless-headers   a header block that never ends
   /no-window         never grants window for the request's body beyond the first 65,535 bytes, and never answers
+  /single-bytes      300,000 bytes, each in a frame of its own
   /flood?KEY         134,217,728 bytes, as fast as the windows of its stream and connection let them go
   /flooded?KEY       how many bytes of that flood were sent, once it stands still; to be asked on a connection of its own
 
@@ -42,7 +43,7 @@ import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
-from hyperframe.frame import ContinuationFrame, GoAwayFrame, HeadersFrame
+from hyperframe.frame import ContinuationFrame, DataFrame, GoAwayFrame, HeadersFrame
 
 FLOOD = 128 << 20
 PARTIAL = [(":status", "200"), ("content-type", "text/plain"), ("content-length", "1000")]
@@ -166,6 +167,8 @@ class Connection:
             self.answer(stream, count)
         elif name in ("/ok", "/goaway", "/goaway-open", "/goaway-after", "/lost", "/refused"):
             self.answer(stream, self.lengths[stream])
+        elif name == "/single-bytes":
+            self.send_single_bytes(stream)
         elif name == "/flood":
             self.h2.send_headers(stream, [(":status", "200"), ("content-length", str(FLOOD))])
             self.floods[stream] = path.partition("?")[2]
@@ -217,6 +220,14 @@ class Connection:
     def reset_stream(self, stream, code):
         self.h2.reset_stream(stream, error_code=code)
         self.paths[stream] = ""
+
+    def send_single_bytes(self, stream):
+        self.flush()
+        self.stream.sendall(HeadersFrame(stream, b"\x88", flags=["END_HEADERS"]).serialize())  # ":status: 200"
+        frames = DataFrame(stream, b"x").serialize() * 6000
+        for _ in range(50):
+            self.stream.sendall(frames)
+        self.stream.sendall(DataFrame(stream, b"", flags=["END_STREAM"]).serialize())
 
     def send_endless_headers(self, stream):
         self.flush()

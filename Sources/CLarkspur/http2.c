@@ -226,18 +226,22 @@ static int client_new3(void **session, const void *callbacks, void *user_data, c
     return did_open(nghttp2.nghttp2_session_client_new3(session, callbacks, user_data, option, memory), session);
 }
 
+// The library of a function that is replaced.
+typedef enum { of_nghttp2, of_system, of_openssl, library_count } library;
+
 static const struct {
     const char *name;
     void *function;
-    bool is_of_nghttp2;
+    library library;
 } replacements[] = {
-    {"nghttp2_session_callbacks_set_on_stream_close_callback", (void *)set_on_stream_close_callback, true},
-    {"nghttp2_session_client_new", (void *)client_new, true},
-    {"nghttp2_session_client_new2", (void *)client_new2, true},
-    {"nghttp2_session_client_new3", (void *)client_new3, true},
-    {"nghttp2_session_mem_recv", (void *)mem_recv, true},
-    {"nghttp2_session_mem_recv2", (void *)mem_recv2, true},
-    {"recv", (void *)clarkspur_share_receive, false},
+    {"nghttp2_session_callbacks_set_on_stream_close_callback", (void *)set_on_stream_close_callback, of_nghttp2},
+    {"nghttp2_session_client_new", (void *)client_new, of_nghttp2},
+    {"nghttp2_session_client_new2", (void *)client_new2, of_nghttp2},
+    {"nghttp2_session_client_new3", (void *)client_new3, of_nghttp2},
+    {"nghttp2_session_mem_recv", (void *)mem_recv, of_nghttp2},
+    {"nghttp2_session_mem_recv2", (void *)mem_recv2, of_nghttp2},
+    {"recv", (void *)clarkspur_share_receive, of_system},
+    {"SSL_set_fd", (void *)clarkspur_share_set_descriptor, of_openssl},
 };
 
 // MARK: Replacing libcurl's pointers
@@ -255,8 +259,8 @@ static bool write_pointer(void **place, void *value, bool is_read_only) {
 
 typedef struct {
     uintptr_t base;
-    bool has_nghttp2;  // whether the functions that the replacements call were found
-    bool is_replaced;  // whether a function of nghttp2 was replaced
+    bool has[library_count];  // whether the functions that the replacements call were found
+    bool is_replaced;         // whether a function of nghttp2 was replaced
 } search;
 
 // The parts of a loaded library that say where its pointers to functions of other libraries are.
@@ -273,10 +277,10 @@ static void replace_in(const ElfW(Rela) *table, size_t size, const image *image,
         void **place = (void **)(image->base + table[index].r_offset);
         bool is_read_only = (uintptr_t)place >= image->read_only_start && (uintptr_t)place < image->read_only_end;
         for (size_t one = 0; one < sizeof replacements / sizeof *replacements; one += 1) {
-            bool is_of_nghttp2 = replacements[one].is_of_nghttp2;
-            if (strcmp(name, replacements[one].name) != 0 || (is_of_nghttp2 && !search->has_nghttp2)) { continue; }
+            library library = replacements[one].library;
+            if (strcmp(name, replacements[one].name) != 0 || !search->has[library]) { continue; }
             bool is_written = write_pointer(place, replacements[one].function, is_read_only);
-            if (is_written && is_of_nghttp2) { search->is_replaced = true; }
+            if (is_written && library == of_nghttp2) { search->is_replaced = true; }
         }
     }
 }
@@ -327,7 +331,9 @@ static void load(void) {
     FUNCTIONS(BIND)
     search search = {
         .base = map->l_addr,
-        .has_nghttp2 = nghttp2.nghttp2_session_callbacks_set_on_begin_frame_callback
+        .has[of_system] = true,
+        .has[of_openssl] = clarkspur_share_limits_openssl(),
+        .has[of_nghttp2] = nghttp2.nghttp2_session_callbacks_set_on_begin_frame_callback
             && nghttp2.nghttp2_session_callbacks_set_before_frame_send_callback
             && nghttp2.nghttp2_session_callbacks_set_on_stream_close_callback
             && nghttp2.nghttp2_session_get_stream_user_data && nghttp2.nghttp2_session_get_stream_remote_close

@@ -81,9 +81,34 @@
             let trace = try await CurlTransport().run(request)
             #expect(trace.isSuccess)
             #expect(trace.bodyCount == count)
-            // The loop delivers after each call of libcurl.
-            let longest = trace.chunks.map(\.count).max() ?? 0
-            #expect(longest <= 8_192)
+            #expect(Self.longestChunk(of: trace) <= 8_192)
+        }
+
+        /// Returns the number of bytes that one call of libcurl has received at most. The loop delivers after each call.
+        private static func longestChunk(of trace: Trace) -> Int { trace.chunks.map(\.count).max() ?? 0 }
+
+        @Test(
+            "libcurl keeps to its share over TLS, also inside the TLS of a proxy",
+            .enabled(
+                if: Environment.port("LARKSPUR_H2_FAULTS") != nil && Environment.port("LARKSPUR_SQUID_TLS") != nil
+                    && Environment.trusting != nil,
+                "LARKSPUR_H2_FAULTS, LARKSPUR_SQUID_TLS and LARKSPUR_CA_FILE name no server"),
+            .usesOpenSSL, arguments: [false, true])
+        func turnsOverTLS(isNested: Bool) async throws {
+            var configuration = try #require(Environment.trusting)
+            if isNested {
+                let port = try #require(Environment.port("LARKSPUR_SQUID_TLS"))
+                configuration.proxies = try Proxies(
+                    https: Proxy("https://user:secret@localhost:\(port)", authentication: .digest))
+            }
+            let port = try #require(Environment.port("LARKSPUR_H2_FAULTS"))
+            var request = TransportRequest(url: try RequestURL("https://localhost:\(port)/single-bytes"))
+            request.timeouts = .long
+            let trace = try await CurlTransport(configuration: configuration).run(request)
+            #expect(trace.isSuccess)
+            #expect(trace.metrics.first?.protocolName == "h2")
+            #expect(trace.bodyCount == 300_000)
+            #expect(Self.longestChunk(of: trace) <= 8_192)
         }
     }
 #endif

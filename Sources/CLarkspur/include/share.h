@@ -9,6 +9,10 @@
 // connection would be served. libcurl's pointer to `recv` is therefore replaced (see `http2.c`). When a call has used
 // up its share, the replacement reports that the socket is empty. libcurl then returns, and the poller reports the
 // socket again after the other connections have had their turn.
+//
+// Before 7.87, OpenSSL itself reads the sockets of libcurl's TLS connections. The pointer to the function that gives a
+// socket to OpenSSL is therefore replaced too, and OpenSSL asks a callback before it reads. Bytes that OpenSSL has
+// received are never held back: the socket would not become readable for them.
 
 // The rest that a call may receive. One of both limits is enough to end it: frames of a few bytes cost more time than
 // their bytes do.
@@ -26,6 +30,12 @@ void clarkspur_share_end(clarkspur_share before);
 
 // Notes that the call has received an HTTP/2 frame.
 void clarkspur_share_count_frame(void);
+
+// Returns whether the OpenSSL that libcurl uses has the functions for `clarkspur_share_set_descriptor`.
+bool clarkspur_share_limits_openssl(void);
+// Does the same as OpenSSL's SSL_set_fd, and limits what the connection receives to the share. TLS inside this
+// connection, as behind an https proxy, is limited by it too.
+int clarkspur_share_set_descriptor(void *ssl, int descriptor);
 
 // Receives as `recv` does, but no more than the share has left. Outside of a share, only calls `recv`.
 long clarkspur_share_receive(int descriptor, void *bytes, size_t count, int flags);
