@@ -18,16 +18,19 @@
   /interim-flood     1000 heads of status 103, then like /ok
   /endless-headers   a header block that never ends
   /no-window         never grants window for the request's body beyond the first 65,535 bytes, and never answers
+  /pings             a head, then pings without end
   /single-bytes      300,000 bytes, each in a frame of its own
   /flood?KEY         134,217,728 bytes, as fast as the windows of its stream and connection let them go
   /flooded?KEY       how many bytes of that flood were sent, once it stands still; to be asked on a connection of its own
 
 KEY is anything: "the first time", and a flood, is counted for each path with its query. On the second port every path is /no-window, and
-SETTINGS_INITIAL_WINDOW_SIZE is 0 from the start.
+SETTINGS_INITIAL_WINDOW_SIZE is 0 from the start. On the third port the server chooses HTTP/2 whether the client offers it or not.
 
-usage: h2faults.py CERTIFICATE KEY PORT_FILE PORT_FILE_OF_THE_SECOND
+usage: h2faults.py CERTIFICATE KEY PORT_FILE PORT_FILE_OF_THE_SECOND PORT_FILE_OF_THE_THIRD
 """
 
+import _ssl
+import ctypes
 import os
 import resource
 import socket
@@ -43,7 +46,7 @@ import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
-from hyperframe.frame import ContinuationFrame, DataFrame, GoAwayFrame, HeadersFrame
+from hyperframe.frame import ContinuationFrame, DataFrame, GoAwayFrame, HeadersFrame, PingFrame
 
 FLOOD = 128 << 20
 PARTIAL = [(":status", "200"), ("content-type", "text/plain"), ("content-length", "1000")]
@@ -167,6 +170,8 @@ class Connection:
             self.answer(stream, count)
         elif name in ("/ok", "/goaway", "/goaway-open", "/goaway-after", "/lost", "/refused"):
             self.answer(stream, self.lengths[stream])
+        elif name == "/pings":
+            self.send_pings(stream)
         elif name == "/single-bytes":
             self.send_single_bytes(stream)
         elif name == "/flood":
@@ -221,6 +226,13 @@ class Connection:
         self.h2.reset_stream(stream, error_code=code)
         self.paths[stream] = ""
 
+    def send_pings(self, stream):
+        self.flush()
+        self.stream.sendall(HeadersFrame(stream, b"\x88", flags=["END_HEADERS"]).serialize())  # ":status: 200"
+        pings = PingFrame(0, b"12345678").serialize() * 1000
+        while True:
+            self.stream.sendall(pings)
+
     def send_single_bytes(self, stream):
         self.flush()
         self.stream.sendall(HeadersFrame(stream, b"\x88", flags=["END_HEADERS"]).serialize())  # ":status: 200"
@@ -274,13 +286,31 @@ def accept(listener, context, without_window):
         threading.Thread(target=serve, args=(connection, context, without_window), daemon=True).start()
 
 
-def main():
-    certificate, key, port_file, second_port_file = sys.argv[1:]
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+@ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4, ctypes.c_uint, ctypes.c_void_p)
+def choose_http2(session, chosen, length, offered, offered_length, argument):
+    ctypes.cast(chosen, ctypes.POINTER(ctypes.c_char_p))[0] = b"h2"
+    ctypes.cast(length, ctypes.POINTER(ctypes.c_ubyte))[0] = 2
+    return 0  # SSL_TLSEXT_ERR_OK
+
+
+def make_context(certificate, key, is_stubborn=False):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     context.set_alpn_protocols(["h2"])
+    if is_stubborn:
+        # The module has no function for that. The pointer to the SSL_CTX is the first member of the object.
+        pointer = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
+        ctypes.CDLL(_ssl.__file__).SSL_CTX_set_alpn_select_cb(pointer, choose_http2, None)
+    return context
+
+
+def main():
+    certificate, key, port_file, second_port_file, third_port_file = sys.argv[1:]
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    context = make_context(certificate, key)
+    stubborn = make_context(certificate, key, is_stubborn=True)
+    threading.Thread(target=accept, args=(listen(third_port_file), stubborn, False), daemon=True).start()
     second = listen(second_port_file)
     threading.Thread(target=accept, args=(second, context, True), daemon=True).start()
     accept(listen(port_file), context, False)

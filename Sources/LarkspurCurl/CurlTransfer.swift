@@ -157,7 +157,7 @@ final class CurlTransfer {
         let version = chooseVersion(of: hop)
         let ownsConnection = needsOwnConnection(hop, version)
         if ownsConnection, CurlLibrary.current.breaksPlainHTTP2 { closesConnection = true }
-        if version != .http1, !isOwner {
+        if !isOwner {  // for HTTP/1.1 too, because a server may choose HTTP/2 although it was not offered
             loop.setOwner(slot, of: easy)
             isOwner = true
         }

@@ -137,6 +137,16 @@
         }
 
         @Test(
+            "a flood by a peer that chooses HTTP/2 although it was not offered ends as an error of the right kind",
+            .enabled(if: Environment.port("LARKSPUR_H2_UNOFFERED") != nil, "LARKSPUR_H2_UNOFFERED names no server"))
+        func unoffered() async throws {
+            var request = try Self.request("/pings", of: "LARKSPUR_H2_UNOFFERED")
+            (request.version, request.timeouts) = (.http1, .long)
+            // Newer versions of OpenSSL refuse the peer's choice.
+            try await Self.transport().run(request).check(.failure([.protocolViolation, .handshake]))
+        }
+
+        @Test(
             "POSTs are answered by a server that closes its connections with GOAWAY, except those that the GOAWAY excludes",
             .enabled(if: Environment.port("LARKSPUR_NGINX_GOAWAY") != nil, "LARKSPUR_NGINX_GOAWAY names no server"))
         func postsBesideGoAway() async throws {
