@@ -19,6 +19,8 @@ sys.stdout.reconfigure(line_buffering=True)
 VERSIONS = ["7.74", "7.88", "8.14", "8.14-gnutls"]
 # These send progress with each frame, or as much as pays for their frames, so they must not be ended.
 LEGITIMATE = {"32-update-1-kib", "1-byte", "40-bytes", "events"}
+# libcurl may report the end of these connections as a loss.
+REPORTED_AS_LOSS = {("7.74", "https", "settings")}
 TOGETHER = ["ping", "settings", "9000-ping-1-byte", "32-update-1-kib", "1-byte", "40-bytes"]
 
 
@@ -79,6 +81,8 @@ def main():
         if len(patterns) == 1:
             # The last flood of the time may still go on.
             ends = {word.split("=")[0] for word in outcomes.split()} - {"went-on"}
+            if (version, scheme, name) in REPORTED_AS_LOSS and "connectionLost" in ends:
+                ends = ends - {"connectionLost"} | {"protocolViolation"}
             if ends != (set() if name in LEGITIMATE else {"protocolViolation"}):
                 failures.append(f"{version} {scheme} {name}: {outcomes}")
 
