@@ -11,9 +11,9 @@
 // sends them. nghttp2 would report errors and frames to further callbacks, but libcurl does not set these callbacks.
 //
 // `http2.c` sets these callbacks. It replaces libcurl's pointers to the functions of nghttp2 that open sessions and
-// process received bytes, and its pointers to `recv` and `SSL_set_fd` (see `share.h`). It also replaces the pointer to the function that sets libcurl's
-// own callback for the end of a stream, and calls this callback from its own. On a thread without a watcher, the
-// replacements only call the original functions.
+// process received bytes, and its pointers to `recv` and `SSL_set_fd` (see `share.h`). It also replaces the pointer to
+// the function that sets libcurl's own callback for the end of a stream, and calls this callback from its own. On a
+// thread without a watcher, the replacements only call the original functions.
 
 // Returns whether sessions can be watched. The first call replaces libcurl's pointers, so it must be made before the
 // first connection. Returns false if libcurl's nghttp2 is not a shared library, as in a static build. Always returns
