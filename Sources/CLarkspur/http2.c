@@ -57,12 +57,15 @@ enum {
 };
 
 typedef int (*stream_close_callback)(void *session, int32_t stream, uint32_t code, void *user_data);
+typedef int (*data_callback)(
+    void *session, uint8_t flags, int32_t stream, const uint8_t *bytes, size_t count, void *user_data);
 
 #define FUNCTIONS(F) \
     F(nghttp2_session_callbacks_set_on_begin_frame_callback, void, \
         (void *, int (*)(void *, const frame_head *, void *))) \
     F(nghttp2_session_callbacks_set_before_frame_send_callback, void, \
         (void *, int (*)(void *, const frame_head *, void *))) \
+    F(nghttp2_session_callbacks_set_on_data_chunk_recv_callback, void, (void *, data_callback)) \
     F(nghttp2_session_callbacks_set_on_stream_close_callback, void, (void *, stream_close_callback)) \
     F(nghttp2_session_get_stream_user_data, void *, (void *, int32_t)) \
     F(nghttp2_session_get_stream_remote_close, int, (void *, int32_t)) \
@@ -88,12 +91,13 @@ const clarkspur_http2_watcher *clarkspur_http2_watch(const clarkspur_http2_watch
     return before;
 }
 
-// Returns the number of bytes of a response that a frame carries for a request in flight.
+// Returns the number of bytes of a response that a frame carries for a request in flight. The length of the padding is
+// not known yet. `on_data` counts the bytes of padded DATA; padded HEADERS count if they are longer than any padding.
 static size_t progress_of(void *session, const frame_head *head) {
-    // The length of the padding is not known yet.
+    bool is_padded = head->flags & NGHTTP2_FLAG_PADDED;
+    if (head->type != NGHTTP2_HEADERS && (head->type != NGHTTP2_DATA || is_padded)) { return 0; }
     const size_t longest_padding = 256;
-    if (head->type != NGHTTP2_HEADERS && head->type != NGHTTP2_DATA) { return 0; }
-    size_t padding = head->flags & NGHTTP2_FLAG_PADDED ? longest_padding : 0;
+    size_t padding = is_padded ? longest_padding : 0;
     if (head->length <= padding) { return 0; }
     return nghttp2.nghttp2_session_get_stream_user_data(session, head->stream) ? head->length - padding : 0;
 }
@@ -110,6 +114,20 @@ static void notice_reset(void *session, const frame_head *head) {
     if (!watcher || head->type != NGHTTP2_RST_STREAM) { return; }
     void *easy = nghttp2.nghttp2_session_get_stream_user_data(session, head->stream);
     if (easy && !clarkspur_http2_has_ended(session, head->stream)) { watcher->did_reset(watcher->context, easy); }
+}
+
+// libcurl's callback for bytes of a body. libcurl sets the same function in all sessions.
+static _Atomic(data_callback) libcurl_did_receive;
+
+// Tells the watcher about the bytes of padded DATA.
+static int on_data(
+    void *session, uint8_t flags, int32_t stream, const uint8_t *bytes, size_t count, void *user_data) {
+    bool is_padded = flags & NGHTTP2_FLAG_PADDED;
+    if (watcher && is_padded && count > 0 && nghttp2.nghttp2_session_get_stream_user_data(session, stream)) {
+        watcher->did_progress(watcher->context, session, count);
+    }
+    data_callback callback = atomic_load_explicit(&libcurl_did_receive, memory_order_acquire);
+    return callback ? callback(session, flags, stream, bytes, count, user_data) : 0;
 }
 
 static int on_begin_frame(void *session, const frame_head *head, void *user_data) {
@@ -206,6 +224,11 @@ static void set_on_stream_close_callback(void *callbacks, stream_close_callback 
     nghttp2.nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
 }
 
+static void set_on_data_callback(void *callbacks, data_callback callback) {
+    atomic_store_explicit(&libcurl_did_receive, callback, memory_order_release);
+    nghttp2.nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+}
+
 static int did_open(int code, void **session) {
     if (code == 0 && watcher) { watcher->did_open(watcher->context, *session); }
     return code;
@@ -234,6 +257,7 @@ static const struct {
     void *function;
     library library;
 } replacements[] = {
+    {"nghttp2_session_callbacks_set_on_data_chunk_recv_callback", (void *)set_on_data_callback, of_nghttp2},
     {"nghttp2_session_callbacks_set_on_stream_close_callback", (void *)set_on_stream_close_callback, of_nghttp2},
     {"nghttp2_session_client_new", (void *)client_new, of_nghttp2},
     {"nghttp2_session_client_new2", (void *)client_new2, of_nghttp2},
@@ -335,6 +359,7 @@ static void load(void) {
         .has[of_openssl] = clarkspur_share_limits_openssl(),
         .has[of_nghttp2] = nghttp2.nghttp2_session_callbacks_set_on_begin_frame_callback
             && nghttp2.nghttp2_session_callbacks_set_before_frame_send_callback
+            && nghttp2.nghttp2_session_callbacks_set_on_data_chunk_recv_callback
             && nghttp2.nghttp2_session_callbacks_set_on_stream_close_callback
             && nghttp2.nghttp2_session_get_stream_user_data && nghttp2.nghttp2_session_get_stream_remote_close
             && nghttp2.nghttp2_session_terminate_session};

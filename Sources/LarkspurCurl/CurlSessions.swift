@@ -102,6 +102,11 @@ struct CurlSessions {
         return true
     }
 
+    /// Notes that a padded frame, which `mayReceive` has counted, brings a response forward by a number of bytes.
+    mutating func didProgress(_ session: ID, by count: Int) {
+        pay(cost: Self.frameCost + count, bytes: Self.sizeOfFrameHead + 2 * count, in: session)
+    }
+
     private static let sizeOfFrameHead = 9
 }
 
@@ -125,6 +130,10 @@ extension CurlLoop {
                         ? $0.sessions.mayProgress(session, by: progress)
                         : $0.mayReceive(frames: 1, bytes: 0, from: session)
                 }
+            },
+            did_progress: { loop, session, count in
+                guard let loop, let session else { return }
+                CurlLoop.at(loop) { $0.sessions.didProgress(session, by: count) }
             },
             did_send_request: { loop, session, easy, stream in
                 guard let loop, let session, let easy else { return }

@@ -11,9 +11,9 @@
 // sends them. nghttp2 would report errors and frames to further callbacks, but libcurl does not set these callbacks.
 //
 // `http2.c` sets these callbacks. It replaces libcurl's pointers to the functions of nghttp2 that open sessions and
-// process received bytes, and its pointers to `recv` and `SSL_set_fd` (see `share.h`). It also replaces the pointer to
-// the function that sets libcurl's own callback for the end of a stream, and calls this callback from its own. On a
-// thread without a watcher, the replacements only call the original functions.
+// process received bytes, and its pointers to `recv` and `SSL_set_fd` (see `share.h`). It also replaces the pointers to
+// the functions that set libcurl's own callbacks for the end of a stream and for the bytes of a body, and calls these
+// callbacks from its own. On a thread without a watcher, the replacements only call the original functions.
 
 // Returns whether sessions can be watched. The first call replaces libcurl's pointers, so it must be made before the
 // first connection. Returns false if libcurl's nghttp2 is not a shared library, as in a static build. Always returns
@@ -30,6 +30,8 @@ typedef struct {
     // The head of a frame arrived, and nghttp2 does not ignore the frame. `progress` is the number of bytes of a
     // response's head or body that the frame carries for a request in flight. The result false ends the session.
     bool (*may_receive)(void *context, void *session, size_t progress);
+    // A padded DATA frame, for which `may_receive` had no progress, has brought a response in flight forward after all.
+    void (*did_progress)(void *context, void *session, size_t count);
     // libcurl is about to send the head of an easy handle's request.
     void (*did_send_request)(void *context, void *session, void *easy, int32_t stream);
     // The session ends with an error, for example because the peer violated the protocol.

@@ -150,6 +150,23 @@
             try await inner.wait { $0.isCompleted && $0.depth == 0 }.check(.response("ok"))
         }
 
+        @Test("A response of many padded frames is complete, however few bytes each frame has")
+        func paddedFrames() async throws {
+            let count = 20_000
+            let peer = try WirePeer { wire in
+                try wire.beginHTTP2()
+                let stream = try wire.request()
+                try wire.send(HTTP2.head(of: stream))
+                let frame = HTTP2.frame(.data, flags: 8, stream: stream, [3, 7, 0, 0, 0])
+                try wire.send(Array(repeatElement(frame, count: count).joined()))
+                try wire.send(HTTP2.body("", of: stream))
+                try wire.drain()
+            }
+            let trace = try await CurlTransport().run(try Self.request(peer.url))
+            #expect(trace.isSuccess)
+            #expect(trace.bodyCount == count)
+        }
+
         static let endlessFrames: [Script] = [
             Script("PRIORITY") { [HTTP2.frame(.priority, stream: $0, HTTP2.number(0) + [1])] },
             Script("empty DATA") { [HTTP2.frame(.data, stream: $0)] },
