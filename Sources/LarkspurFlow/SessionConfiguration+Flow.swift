@@ -40,13 +40,13 @@ struct FlowSettings: ParticipantSettings {
     static let place = 0
 
     func participant(
-        in configuration: SessionConfiguration, extending parent: SessionContext?
+        in configuration: SessionConfiguration, extending parents: [any HopParticipant]
     ) -> (any HopParticipant)? {
         guard limits != nil || rateLimit != nil || coalescing != nil || !admissions.isEmpty else { return nil }
         rateLimit?.bind(configuration.clock)
         // Sessions share the places of equal limits if one extends the other.
         let limiter = limits.map { limits in
-            parent?.limiter.flatMap { $0.limits == limits ? $0 : nil } ?? Limiter(limits)
+            parents.limiter.flatMap { $0.limits == limits ? $0 : nil } ?? Limiter(limits)
         }
         return FlowParticipant(settings: self, limiter: limiter)
     }
@@ -72,9 +72,11 @@ struct FlowParticipant: HopParticipant {
     func prepare(_ hop: inout OutgoingHop) {
         hop.transportRequest.flow = FlowInstructions(kind: hop.kind, session: owner, timeLeft: hop.timeLeft)
     }
+
+    func learnsLater(from hop: Hop) -> Bool { false }
 }
 
-extension SessionContext {
-    /// The places of the session's limits; nil without limits.
-    var limiter: Limiter? { participants.lazy.compactMap { $0 as? FlowParticipant }.first?.limiter }
+extension [any HopParticipant] {
+    /// The places of a session's limits; nil without limits.
+    var limiter: Limiter? { lazy.compactMap { $0 as? FlowParticipant }.first?.limiter }
 }

@@ -12,8 +12,8 @@ package enum HopPolicy {
         case fail(RequestError)
     }
 
-    /// Returns the URL with https in place of http, if its host requires it.
-    package typealias Secure = (RequestURL) throws(RequestError) -> RequestURL
+    /// Returns the URL to use in place of a redirect's target.
+    package typealias Target = (RequestURL) throws(RequestError) -> RequestURL
 
     /// Returns whether another hop follows a response with this head. If so, the body of the response is discarded.
     package static func isAnswered(_ head: ResponseHead, to request: OutgoingRequest) -> Bool {
@@ -29,10 +29,10 @@ package enum HopPolicy {
     ///
     /// - Parameters:
     ///   - hops: All hops of the attempt so far.
-    ///   - cookies: Returns the jar's `Cookie` field for a URL.
-    ///   - secured: Returns the URL of a redirect with https in place of http, if its host requires it.
+    ///   - target: Returns the URL to use in place of a redirect's target.
+    ///   - adjust: Changes the request that follows a redirect, for example its cookies.
     package static func verdict(
-        on hops: [Hop], cookies: (RequestURL) -> String? = { _ in nil }, secured: Secure = { $0 }
+        on hops: [Hop], target: Target = { $0 }, adjust: (inout OutgoingRequest) -> Void = { _ in }
     ) -> Verdict {
         guard let hop = hops.last, let head = hop.head else { return .deliver }
         if let next = corrected(hop.request, after: head) { return .follow(next, isRedirect: false) }
@@ -47,8 +47,8 @@ package enum HopPolicy {
                     .tooManyRedirects, "redirected more than \(limit) times; raise options.redirects if that is right"))
         }
         do {
-            var next = try redirected(hop.request, status: head.status, to: location, secured)
-            next.renewCookies(cookies)
+            var next = try redirected(hop.request, status: head.status, to: location, target)
+            adjust(&next)
             guard hops.contains(where: { isSame($0.request, next) }) else { return .follow(next, isRedirect: true) }
             return .refuse(
                 RequestError(.redirectLoop, "the server redirects in a circle, back to \(next.url.withoutQuery)"))
@@ -68,7 +68,7 @@ package enum HopPolicy {
             next.options.expectsContinueFrom = nil
             return next
         }
-        if head.status == 401, let next = request.options.authentication?.answer(to: head, of: request) { return next }
+        if head.status == 401, let next = request.responder?.answer(to: head, of: request) { return next }
         // The response does not continue the partial file, so the next hop asks for the whole file.
         guard request.options.resumption?.answer(in: head) == .unusable else { return nil }
         var next = request
@@ -78,10 +78,10 @@ package enum HopPolicy {
 
     /// Returns the request that follows a redirect, by RFC 9110, section 15.4.
     private static func redirected(
-        _ request: OutgoingRequest, status: Int, to location: String, _ secured: Secure
+        _ request: OutgoingRequest, status: Int, to location: String, _ target: Target
     ) throws(RequestError) -> OutgoingRequest {
         var next = request
-        next.url = try target(of: location, from: request, secured)
+        next.url = try Self.url(of: location, from: request, target)
         let becomesGet =
             status == 303 ? request.method != .head : (status == 301 || status == 302) && request.method == .post
         if becomesGet {
@@ -104,8 +104,8 @@ package enum HopPolicy {
         return name.hasPrefix("content-") || others.contains(name)
     }
 
-    private static func target(
-        of location: String, from request: OutgoingRequest, _ secured: Secure
+    private static func url(
+        of location: String, from request: OutgoingRequest, _ target: Target
     ) throws(RequestError) -> RequestURL {
         let base = request.url
         var url: RequestURL
@@ -119,7 +119,7 @@ package enum HopPolicy {
         guard url.isHTTP, url.host != nil else {
             throw RequestError(.redirectRefused, "a redirect leads to the scheme \(url.scheme), which is not followed")
         }
-        url = try secured(url)
+        url = try target(url)
         guard url.isHTTPS || !base.isHTTPS || request.options.allowsInsecureRedirects == true else {
             throw RequestError(
                 .redirectRefused,
@@ -132,11 +132,11 @@ package enum HopPolicy {
 
     /// Returns the request of a redirect handler, checked and completed as `RedirectAnswer.follow(_:)` describes.
     static func checked(
-        _ request: OutgoingRequest, for redirect: Redirect, cookies: (RequestURL) -> String? = { _ in nil },
-        secured: Secure = { $0 }
+        _ request: OutgoingRequest, for redirect: Redirect, target: Target = { $0 },
+        adjust: (inout OutgoingRequest) -> Void = { _ in }
     ) throws(RequestError) -> OutgoingRequest {
         var next = request
-        let url = try secured(next.url)
+        let url = try target(next.url)
         if url != next.url { next.url = url }
         let shown = (try? redirect.proposal) ?? redirect.request
         next.options.addMissing(from: shown.options)  // the handler may have created a new request
@@ -146,7 +146,7 @@ package enum HopPolicy {
             throw RequestError(
                 .bodyNotReplayable, "a redirect handler wants a body to be sent again that can be sent only once")
         }
-        next.renewCookies(cookies)
+        adjust(&next)
         try next.complete()
         return next
     }
@@ -160,16 +160,6 @@ package enum HopPolicy {
 }
 
 extension OutgoingRequest {
-    /// Replaces the jar's cookies of the last hop with the jar's cookies for this request's URL. A `Cookie` field from
-    /// the user or an adapter is kept. If a redirect to another origin has removed that field, the request gets the
-    /// jar's cookies.
-    mutating func renewCookies(_ field: (RequestURL) -> String?) {
-        let last = cookiesOfJar
-        guard last != nil || headers["Cookie"] == nil else { return }
-        let next = options.usesCookieJar == false ? nil : field(url)
-        if next != last { cookiesOfJar = next }
-    }
-
     /// Removes the fields that must not be sent to another origin: credentials, cookies, and all other fields whose
     /// values logs hide.
     ///

@@ -70,8 +70,8 @@ struct RequestPipeline: Sendable {
     struct HopLoop: Sendable {
         /// The number of hops that the attempt had before this loop.
         var earlier = 0
-        /// The trust evaluations of this loop; nil if no hop needed one.
-        var inquiries: TrustInquiries?
+        /// The inquiries because of which hops of this loop were sent again.
+        var inquiries: [any HopInquiry] = []
     }
 
     /// Calls one step. Without inlining, the variables of all steps do not take up the stack of the drivers, which are

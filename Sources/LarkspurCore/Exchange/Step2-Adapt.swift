@@ -57,9 +57,9 @@ extension RequestPipeline {
         var request = adapted
         if let priority = plan.settings.priority { request.options.priority = priority }
         do throws(RequestError) {
-            try core.secure(&request)
+            try core.retarget(&request)
             try request.complete(knowing: core.context.knownHeaders)
-            try plan.settings.authentication?.join(&request)
+            try plan.settings.responder?.join(&request)
         } catch {
             return try fail(RequestError(wrapping: error, as: .invalidCredential, stage: .building, about: request))
         }

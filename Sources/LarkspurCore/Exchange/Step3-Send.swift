@@ -133,9 +133,9 @@ private final class Passage: Sendable {
 
     private func send(_ request: OutgoingRequest) async throws -> ExchangeResponse {
         var request = request
-        try pipeline.core.secure(&request)
+        try pipeline.core.retarget(&request)
         // Adapters have added credentials for the origin of `self.request`. Another origin must not get them.
-        let origin = try pipeline.core.secured(self.request.url).origin
+        let origin = try pipeline.core.target(for: self.request.url).origin
         if request.url.origin != origin { request.removeFieldsOfOrigin() }
         try request.complete()
         let sent = pipeline.core.read { $0.attempt?.hops ?? [] }

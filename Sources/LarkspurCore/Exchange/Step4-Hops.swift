@@ -2,18 +2,17 @@
 extension RequestPipeline {
     func judge(_ outcome: HopOutcome, _ loop: HopLoop) throws(Exit) -> Next {
         let draft = outcome.ended.flatMap { $0.hop?.draft == nil ? nil : $0 }
-        guard draft != nil || core.needsStores(after: outcome.hop) else { return try judged(outcome, loop) }
-        // The session's stores call a clock. The clock may be user code, as the handler of cached responses is, so both
-        // run in a task.
+        let learners = core.learners(of: outcome.hop)
+        guard draft != nil || learners != nil else { return try judged(outcome, loop) }
+        // What learns from a response may call user code, for example a clock. So may the handler of cached responses.
         return .later { () async throws(Exit) in
             if let draft { await core.settleDraft(of: draft) }
-            core.learn(from: outcome)
+            core.learn(from: outcome.hop, by: learners ?? [])
             return try judged(outcome, loop)
         }
     }
 
     private func judged(_ outcome: HopOutcome, _ loop: HopLoop) throws(Exit) -> Next {
-        core.learnFromCredential(of: outcome)
         switch outcome {
         case .ended(let exchange): return try judgeEnd(exchange, loop)
         case .redirect(let head, let body):
@@ -31,7 +30,7 @@ extension RequestPipeline {
             return isStepwise ? .now(.examine(exchange, plan)) : try examine(exchange, plan)
         }
         let hops = exchange.history.last?.hops.dropFirst(loop.earlier) ?? []
-        switch HopPolicy.verdict(on: Array(hops), cookies: { core.cookies(for: $0) }, secured: core.secured) {
+        switch HopPolicy.verdict(on: Array(hops), target: core.target, adjust: core.adjust) {
         case .deliver: return .now(.examine(exchange, plan))
         case .refuse(let error), .fail(let error):
             let error = RequestError(wrapping: error, as: .redirectRefused, stage: .sending)
@@ -42,10 +41,10 @@ extension RequestPipeline {
         }
     }
 
-    /// Handles a failed hop. A hop fails if a trust evaluator still has to judge the server. In this case the hop is
-    /// sent again after the evaluator has accepted the server.
+    /// Handles a failed hop. A hop fails if an inquiry is needed first, such as the evaluation of its server by user
+    /// code. In this case the hop is sent again after the inquiry.
     private func judgeFailure(
-        _ exchange: CompletedExchange, _ plan: AttemptPlan, _ inquiry: TrustInquiry?, _ loop: HopLoop
+        _ exchange: CompletedExchange, _ plan: AttemptPlan, _ inquiry: (any HopInquiry)?, _ loop: HopLoop
     ) throws(Exit) -> Next {
         guard let hop = exchange.hop, let error = hop.error else { throw .abandon }
         // An inquiry that another reader of a shared hop has made superfluous is not the cause of a later failure.
@@ -58,9 +57,8 @@ extension RequestPipeline {
         }
         return .later { () async throws(Exit) in
             var loop = loop
-            var inquiries = loop.inquiries ?? TrustInquiries()
-            var refusal = inquiries.refusal(of: inquiry)
-            loop.inquiries = inquiries
+            var refusal = inquiry.refusal(after: loop.inquiries)
+            loop.inquiries.append(inquiry)
             if refusal == nil { refusal = await settle(inquiry, plan) }
             let plan = try core.currentPlan()
             guard let refusal else { return .wait(hop.request, plan, loop) }
@@ -68,9 +66,8 @@ extension RequestPipeline {
         }
     }
 
-    /// Waits for the result of the trust evaluation. Returns an error if the server is refused or the evaluation times
-    /// out.
-    private func settle(_ inquiry: TrustInquiry, _ plan: AttemptPlan) async -> TransportError? {
+    /// Waits for the result of an inquiry. Returns an error if the hop must not be sent again or the inquiry times out.
+    private func settle(_ inquiry: any HopInquiry, _ plan: AttemptPlan) async -> TransportError? {
         do {
             return try await inTime(plan) { await inquiry.settle() }
         } catch {

@@ -39,7 +39,7 @@ extension RequestPipeline {
         guard let hop = exchange.hop, let head = exchange.head else { return nil }
         let hops = Array((exchange.history.last?.hops ?? []).dropFirst(earlier)) + [hop]
         let proposal: Result<OutgoingRequest, RequestError>
-        switch HopPolicy.verdict(on: hops, cookies: { core.cookies(for: $0) }, secured: core.secured) {
+        switch HopPolicy.verdict(on: hops, target: core.target, adjust: core.adjust) {
         case .deliver: return nil
         case .follow(let next, _): proposal = .success(next)
         case .refuse(let error): proposal = .failure(error)
@@ -51,8 +51,7 @@ extension RequestPipeline {
         case .follow: return try proposal.get()
         case .doNotFollow: return nil
         case .modify(let request):
-            return try HopPolicy.checked(
-                request, for: redirect, cookies: { core.cookies(for: $0) }, secured: core.secured)
+            return try HopPolicy.checked(request, for: redirect, target: core.target, adjust: core.adjust)
         }
     }
 }

@@ -85,9 +85,9 @@ public struct OutgoingRequest: Sendable {
         set { change { $0.options = newValue } }
     }
 
-    /// The credential and the priority in `options`, read directly, because reading through the accessors of `options`
+    /// The responder and the priority in `options`, read directly, because reading through the accessors of `options`
     /// would need an allocation.
-    var authentication: Authentication? { storage.content.options.authentication }
+    package var responder: (any ChallengeResponder)? { storage.content.options.responder }
     var priority: RequestPriority? { storage.content.options.priority }
 
     /// The error of a property setter, because setters cannot throw. The error is reported before the request is sent.
@@ -268,8 +268,15 @@ extension OutgoingRequest {
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
         request.timeouts = options.timeouts.ofHop(timeLeft: timeLeft)
         if let version = options.httpVersion { request.version = version }
+        if let priority { request.priority = priority }
         options.upgrade?.apply(&request)
         return request
+    }
+
+    /// Replaces the parts of the message in a transport's request that was made from an earlier form of this request.
+    func renew(_ request: inout TransportRequest) {
+        (request.method, request.url) = (method.rawValue, url)
+        (request.fields, request.body) = (headers.fields, body)
     }
 }
 

@@ -85,9 +85,13 @@ public struct RequestOptions: Sendable, Hashable {
     /// names that ``Redaction`` knows. The session's list is added to this list.
     public var confidentialQueryItems: [String] = []
 
-    /// The credential for HTTP authentication. Each attempt sets the credential that the request itself has. Otherwise
-    /// each hop sets the credential from the session's credential store.
-    var authentication: Authentication?
+    /// The means to answer challenges. Each attempt sets the responder that the request itself has. Otherwise each hop
+    /// may get one from a participant of the session.
+    package var responder: (any ChallengeResponder)? {
+        get { comparableResponder?.base }
+        set { comparableResponder = newValue.map(ComparableResponder.init) }
+    }
+    private var comparableResponder: ComparableResponder?
 
     /// The range that a resumed download requests. Each attempt computes the range from the partial file.
     var resumption: Resumption?

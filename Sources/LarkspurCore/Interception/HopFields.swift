@@ -30,20 +30,6 @@ public protocol HopFields: Sendable {
     func fields(for hop: HopContext) -> HTTPHeaders
 }
 
-/// A hop that is about to begin.
-public struct HopContext: Sendable {
-    /// The identifier of the request, the same in all its attempts and hops.
-    public let requestID: RequestID
-    /// The number of the attempt, starting at 1.
-    public let attempt: Int
-    /// The number of the hop in its attempt, starting at 1.
-    public let number: Int
-    /// The request without the fields of the session's sources.
-    public let request: OutgoingRequest
-    /// The URL of the hop.
-    public var url: RequestURL { request.url }
-}
-
 /// A source that calls a closure for each hop. ``HopFieldSource/forEachHop(_:)`` creates it.
 public struct ClosureHopFields: HopFieldSource, HopFields {
     let closure: @Sendable (HopContext) -> HTTPHeaders
@@ -72,31 +58,6 @@ extension SessionContext {
     }
 }
 
-extension RequestCore {
-    /// Returns the request with the fields of the hop that begins now. If a field is refused, also returns a transport
-    /// that fails the hop.
-    func addingHopFields(to request: OutgoingRequest) -> (request: OutgoingRequest, refusal: (any Transport)?) {
-        guard !hopFields.isEmpty else { return (request, nil) }
-        let (attempt, number) = read { ($0.attemptCount, ($0.attempt?.hops.count ?? 0) + 1) }
-        let hop = HopContext(requestID: id, attempt: attempt, number: number, request: request)
-        var headers = request.headers
-        for source in hopFields {
-            var fields = source.fields(for: hop)
-            do throws(RequestError) { try OutgoingRequest.checkHopFields(fields) } catch {
-                let code = TransportError.Code(rawValue: RequestError.Code.invalidRequest.rawValue)
-                let refusal = TransportError(code, "a source of hop fields: \(error.message)", phase: .sending)
-                return (request, UnavailableTransport(refusal))
-            }
-            fields.hide(request.options.confidentialHeaders)
-            headers.addMissing(from: fields)
-        }
-        guard headers.count != request.headers.count else { return (request, nil) }
-        var sent = request
-        sent.headers = headers
-        return (sent, nil)
-    }
-}
-
 extension OutgoingRequest {
     /// The lower-case names of fields that the framework sets or acts upon.
     private static let fieldsOfFramework: Set = [
@@ -104,7 +65,7 @@ extension OutgoingRequest {
         "proxy-authorization", "proxy-connection", "range", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    fileprivate static func checkHopFields(_ fields: HTTPHeaders) throws(RequestError) {
+    static func checkHopFields(_ fields: HTTPHeaders) throws(RequestError) {
         try check(fields, for: .none)
         for field in fields {
             let name = field.name.lowercased()

@@ -1,7 +1,7 @@
 /// The credentials with which a request responds to challenges, and the origin or URL for which they are valid.
 ///
 /// The type is a class, because most requests have no credentials: their options then contain only a null pointer.
-package final class Authentication: Hashable, Sendable {
+package final class Authentication: ChallengeResponder, Hashable {
     private enum Target: Hashable {
         /// The origin at the start of the attempt, for a credential that was set on the request.
         case origin(RequestURL.Origin)
@@ -53,13 +53,13 @@ package final class Authentication: Hashable, Sendable {
             joined.field = field.value
             request.headers.add(field)
         }
-        request.options.authentication = Authentication(joined)
+        request.options.responder = Authentication(joined)
     }
 
     /// Returns the request that responds to a challenge in this head; nil if no response is possible. With Basic, the
     /// returned request already has the `Authorization` field. With Digest, the field is added when the hop begins: see
     /// ``OutgoingRequest/proveCredential()``.
-    func answer(to head: ResponseHead, of request: OutgoingRequest) -> OutgoingRequest? {
+    package func answer(to head: ResponseHead, of request: OutgoingRequest) -> OutgoingRequest? {
         let sent = request.headers["Authorization"]
         guard sent == nil || sent == content.field, request.body.isReplayable, request.url.origin == origin,
             let proof = proof(for: head, to: request, after: sent == nil ? [] : content.tried)
@@ -69,7 +69,7 @@ package final class Authentication: Hashable, Sendable {
         var answered = content
         answered.tried = (sent == nil ? [] : content.tried) + [proof]
         answered.field = nil
-        next.options.authentication = Authentication(answered)
+        next.options.responder = Authentication(answered)
         if proof.scheme == .basic { next.proveCredential() }
         return next
     }
@@ -116,7 +116,7 @@ package final class Authentication: Hashable, Sendable {
 
     /// Adds the `Authorization` field for the last proof, unless the request already has the field or a redirect has
     /// removed it.
-    fileprivate func prove(in request: inout OutgoingRequest) {
+    package func prove(in request: inout OutgoingRequest) {
         guard let proof = content.tried.last, request.url.origin == origin else { return }
         let sent = request.headers["Authorization"]
         let subject = "\(request.method.rawValue) \(request.url.target)"
@@ -127,7 +127,7 @@ package final class Authentication: Hashable, Sendable {
         var proved = content
         (proved.field, proved.subject) = (field.value, subject)
         request.headers.update(field)
-        request.options.authentication = Authentication(proved)
+        request.options.responder = Authentication(proved)
     }
 
     /// Returns the proof that the request was sent with; nil unless its credential is one of the session's credentials.
@@ -135,6 +135,8 @@ package final class Authentication: Hashable, Sendable {
         guard hop != nil, let field = content.field, request.headers["Authorization"] == field else { return nil }
         return content.tried.last
     }
+
+    package func isEqual(to other: any ChallengeResponder) -> Bool { (other as? Authentication) == self }
 
     package static func == (lhs: Authentication, rhs: Authentication) -> Bool { lhs.content == rhs.content }
 
@@ -146,9 +148,4 @@ extension Authentication: CustomStringConvertible, CustomDebugStringConvertible,
     package var debugDescription: String { description }
     /// A mirror without children, because the stored properties contain secrets.
     package var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-}
-
-extension OutgoingRequest {
-    /// Adds the `Authorization` field that responds to a challenge, computed for this method and target.
-    mutating func proveCredential() { authentication?.prove(in: &self) }
 }

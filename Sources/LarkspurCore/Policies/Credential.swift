@@ -69,7 +69,7 @@ extension Request {
     @discardableResult
     public func authenticate(with credential: Credential, preemptively: Bool = false) -> Self {
         handle.core.set("credential") {
-            $0.authentication = Authentication(credential, isPreemptive: preemptively)
+            $0.responder = Authentication(credential, isPreemptive: preemptively)
         }
         return self
     }

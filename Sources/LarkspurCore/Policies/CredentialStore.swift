@@ -113,32 +113,54 @@ extension CredentialStore: CustomStringConvertible, CustomDebugStringConvertible
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
-extension OutgoingRequest {
-    /// Replaces the session's credentials for the previous hop by its credentials for this hop's URL. Adds the
-    /// `Authorization` field at once if the server has accepted a credential there before, or if the credential is
-    /// preemptive.
-    mutating func renewCredentials(from store: CredentialStore?) {
-        defer { proveCredential() }
-        guard let store, options.usesCredentials != false else { return }
-        if let last = options.authentication {
-            guard let place = last.hop, place != url else { return }
-            if last.sessionProof(in: self) != nil { headers.remove(name: "Authorization") }
-            options.authentication = nil
-        }
-        guard headers["Authorization"] == nil, let authentication = store.authentication(for: url) else { return }
-        options.authentication = authentication
+extension SessionConfiguration {
+    /// The credentials that answer authentication challenges; nil by default. All sessions with this configuration
+    /// share the store.
+    public var credentials: CredentialStore? {
+        get { self[CredentialSettings.self].store }
+        set { self[CredentialSettings.self].store = newValue }
     }
 }
 
-extension RequestCore {
-    private func proof(of hop: Hop) -> CredentialProof? {
-        hop.request.options.authentication?.sessionProof(in: hop.request)
-    }
+struct CredentialSettings: ParticipantSettings {
+    var store: CredentialStore?
 
-    func learnFromCredential(of outcome: HopOutcome) {
-        guard let store = context.configuration.credentials, let hop = outcome.hop, let head = hop.head,
-            let proof = proof(of: hop)
-        else { return }
-        store.learn(proof, isGood: head.status != 401, at: hop.request.url)
+    static let place = 400
+
+    func participant(
+        in configuration: SessionConfiguration, extending parents: [any HopParticipant]
+    ) -> (any HopParticipant)? {
+        store.map(CredentialParticipant.init)
+    }
+}
+
+/// The credentials of a session: each hop gets those of its origin, and its response tells whether they are good.
+struct CredentialParticipant: HopParticipant {
+    let store: CredentialStore
+
+    func prepare(_ hop: inout OutgoingHop) { hop.request.renewCredentials(from: store) }
+
+    func learnsLater(from hop: Hop) -> Bool {
+        let authentication = hop.request.responder as? Authentication
+        if let head = hop.head, let proof = authentication?.sessionProof(in: hop.request) {
+            store.learn(proof, isGood: head.status != 401, at: hop.request.url)
+        }
+        return false
+    }
+}
+
+extension OutgoingRequest {
+    /// Replaces the session's credentials for the previous hop by its credentials for this hop's URL. The
+    /// `Authorization` field is added at once if the server has accepted a credential there before, or if the
+    /// credential is preemptive.
+    fileprivate mutating func renewCredentials(from store: CredentialStore) {
+        guard options.usesCredentials != false else { return }
+        if let last = responder {
+            guard let last = last as? Authentication, let place = last.hop, place != url else { return }
+            if last.sessionProof(in: self) != nil { headers.remove(name: "Authorization") }
+            options.responder = nil
+        }
+        guard headers["Authorization"] == nil, let authentication = store.authentication(for: url) else { return }
+        options.responder = authentication
     }
 }

@@ -27,7 +27,7 @@ public actor Session {
         configuration: SessionConfiguration = SessionConfiguration(), transport: any Transport,
         interceptor: (any RequestInterceptor)? = nil, eventMonitors: [any EventMonitor] = []
     ) {
-        var configuration = configuration.withOwnCookieJar()
+        var configuration = configuration.forNewSession()
         if let interceptor { configuration.interceptors.append(interceptor) }
         configuration.eventMonitors += eventMonitors
         self.init(SessionContext(configuration: configuration, transport: transport))
@@ -46,9 +46,6 @@ public actor Session {
 
     /// The configuration of the session, including the interceptors and monitors passed to its initializer.
     public nonisolated var configuration: SessionConfiguration { context.configuration }
-
-    /// The jar that stores the session's cookies; nil if the session does not store cookies.
-    public nonisolated var cookieJar: CookieJar? { context.configuration.cookieJar }
 
     /// Returns the absolute URL of a request of this session: a relative URL is resolved against the `baseURL` of the
     /// configuration.

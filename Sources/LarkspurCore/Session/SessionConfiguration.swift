@@ -23,11 +23,6 @@ public struct SessionConfiguration: Sendable {
     public var encoder: any ParameterEncoder = .urlEncodedForm
     /// The decoder of `Decodable` values for serializers that name no decoder; a plain ``JSON/Decoder`` by default.
     public var decoder: any DataDecoder = JSON.Decoder()
-    /// The evaluators of server certificates; nil by default, so that the system alone evaluates them. If a host
-    /// matches a pattern of the manager, it receives no byte of a request until the pattern's evaluator has accepted
-    /// its certificates. Hosts that match no pattern are refused, unless the manager's `allHostsMustBeEvaluated` is
-    /// false.
-    public var serverTrust: ServerTrustManager?
     /// The interceptors of all requests, called before a request's own interceptors; empty by default.
     public var interceptors: [any RequestInterceptor] = []
     /// The middleware that wraps all exchanges, with the first element outermost; empty by default. A request's own
@@ -43,30 +38,9 @@ public struct SessionConfiguration: Sendable {
     public var validation: [ResponseValidator] = []
     /// The default options for requests.
     public var options = RequestOptions()
-    /// The jar that stores cookies between requests; nil means that the session handles no cookies.
-    ///
-    /// By default each session gets its own jar in memory, with a copy of this jar's cookies. A jar that is set here is
-    /// shared by all sessions with this configuration. A session created by ``Session/extending(_:)`` shares the jar of
-    /// the extended session.
-    public var cookieJar: CookieJar? = CookieJar() {
-        didSet { hasOwnCookieJar = false }
-    }
-    /// Whether each session gets its own copy of the jar. It is false after the user has set `cookieJar`.
-    private var hasOwnCookieJar = true
-    /// The store of hosts that must be reached over TLS; nil by default, so that `http` URLs are sent as they are. All
-    /// sessions with this configuration share the store.
-    public var hsts: HSTSStore?
-    /// The cache of responses; nil by default. All sessions with this configuration share the cache. With a cache,
-    /// ``Request/cachePolicy(_:)`` applies.
-    ///
-    ///     $0.cache = .inMemory(limit: 64 << 20)
-    public var cache: HTTPCache?
     /// The handler that decides whether the cache stores a response, if a request has none; nil by default, so that the
     /// cache stores all responses that it may store.
     public var cachedResponseHandler: (any CachedResponseHandler)?
-    /// The credentials that answer authentication challenges; nil by default. All sessions with this configuration
-    /// share the store.
-    public var credentials: CredentialStore?
     /// The clock for retry delays, the total and attempt timeouts, and the delays of event streams; `ContinuousClock`
     /// by default. Tests can use a manual clock.
     public var clock: any Clock<Duration> = ContinuousClock()
@@ -77,21 +51,14 @@ public struct SessionConfiguration: Sendable {
     public var hopFields: [any HopFieldSource] = []
     /// The source of random numbers, for example for the jitter of retry delays; the system's generator by default.
     public var random = RandomSource.system
-    /// The settings that other modules add, by their types.
-    var participants: [ObjectIdentifier: any ParticipantSettings] = [:]
+    /// The settings of the session's participants, by their types. Those of the cookies are there from the beginning.
+    var participants: [ObjectIdentifier: any ParticipantSettings] = [
+        ObjectIdentifier(CookieSettings.self): CookieSettings()
+    ]
 
     /// Creates the default configuration and passes it to the closure for changes.
     public init(_ configure: (inout SessionConfiguration) -> Void = { _ in }) {
         configure(&self)
-    }
-
-    /// Returns the configuration for a new session. The cookie jar is replaced by a copy, unless the user has set it.
-    func withOwnCookieJar() -> SessionConfiguration {
-        var configuration = self
-        guard hasOwnCookieJar else { return configuration }
-        configuration.cookieJar = cookieJar?.copy()
-        configuration.hasOwnCookieJar = true
-        return configuration
     }
 }
 
@@ -125,15 +92,15 @@ extension SessionConfiguration: CustomStringConvertible, CustomReflectable {
         "SessionConfiguration" + (baseURL.map { "(\(Redaction.shown($0)))" } ?? "")
     }
 
-    /// A mirror of common settings. Of the validators, interceptors, middleware and monitors, the mirror shows only
-    /// their numbers, because they may hold secrets.
+    /// A mirror of common settings. Of the validators, interceptors, middleware, monitors and participants, the mirror
+    /// shows only their numbers, because they may hold secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
             children: [
                 "baseURL": baseURL.map(Redaction.shown) as Any, "headers": headers, "options": options,
                 "validation": validation.count, "interceptors": interceptors.count, "middleware": middleware.count,
-                "eventMonitors": eventMonitors.count, "cookieJar": cookieJar as Any, "credentials": credentials as Any,
+                "eventMonitors": eventMonitors.count, "cookieJar": cookieJar as Any, "participants": participants.count,
             ])
     }
 }

@@ -6,7 +6,7 @@ package final class SessionContext: SessionStateProvider {
     package let configuration: SessionConfiguration
     /// The transport that the session was created with.
     let engine: any Transport
-    /// The transport of the session's requests: the engine, below the session's participants and its cache.
+    /// The transport of the session's requests: the engine, inside the transports of the session's participants.
     let transport: any Transport
     let monitors: [MonitorQueue]
     /// The initial settings of each request.
@@ -18,12 +18,12 @@ package final class SessionContext: SessionStateProvider {
     /// The session's header fields if they are valid for every request, else empty. They are checked once here, and not
     /// again for each request.
     let knownHeaders: HTTPHeaders
-    /// The evaluators of server certificates; nil if the transport alone evaluates them.
-    let trust: TrustPolicy?
     /// The retries that the session's budget still allows; nil without a limit.
     let retryAccount: RetryAccount?
-    /// The parts of the session that other modules add.
+    /// The parts of the session that take part in each hop, the outermost first.
     package let participants: [any HopParticipant]
+    /// The participant that answers the questions of the transport; nil if none does.
+    package let advisor: (any TransportAdvisor)?
 
     // Mutable state, guarded by the locks of `Protected`
     private let owner = Protected(Owner())
@@ -61,11 +61,10 @@ package final class SessionContext: SessionStateProvider {
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         engine = transport
-        participants = Self.participants(in: configuration, extending: parent)
-        let sending = participants.reduce(transport) { $1.wrap($0) }
-        self.transport = configuration.cache.map { CachingTransport(sending, cache: $0) } ?? sending
+        participants = configuration.makeParticipants(extending: parent?.participants ?? [])
+        advisor = participants.lazy.compactMap { $0 as? any TransportAdvisor }.first
+        self.transport = participants.reversed().reduce(transport) { $1.wrap($0) }
         knownHeaders = OutgoingRequest.areAlwaysFine(configuration.headers) ? configuration.headers : HTTPHeaders()
-        trust = configuration.serverTrust.map(TrustPolicy.init)
         retryAccount = configuration.retryBudget.map { budget in
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
                 ?? RetryAccount(budget, on: configuration.clock)
@@ -142,7 +141,7 @@ package final class SessionContext: SessionStateProvider {
         shard(task).withLock { $0.tasks[task.rawValue / UInt64(Shard.count)] }
     }
 
-    package func trustPolicy(for task: TransportTaskID) -> TrustPolicy? { trust }
+    package func advisor(for task: TransportTaskID) -> (any TransportAdvisor)? { advisor }
 
     @discardableResult
     package func remove(_ task: TransportTaskID) -> RequestCore? {

@@ -21,7 +21,7 @@ package final class SessionDelegate: TransportDelegate {
 
     package func answer(_ question: TransportQuestion, for task: TransportTaskID) {
         onTransportThread {
-            provider.request(for: task)?.answer(question, for: task, trust: provider.trustPolicy(for: task))
+            provider.request(for: task)?.answer(question, for: task, advisedBy: provider.advisor(for: task))
         }
     }
 

@@ -2,7 +2,7 @@
 /// cannot wait for an actor.
 package protocol SessionStateProvider: AnyObject, Sendable {
     func request(for task: TransportTaskID) -> RequestCore?
-    func trustPolicy(for task: TransportTaskID) -> TrustPolicy?
+    func advisor(for task: TransportTaskID) -> (any TransportAdvisor)?
     /// Removes a task that has ended, and returns its request; nil if the task is unknown.
     @discardableResult
     func remove(_ task: TransportTaskID) -> RequestCore?

@@ -80,6 +80,9 @@ public struct ServerTrustManager: Sendable {
     /// Returns the name for comparisons: in the form that URLs use, without a dot at its end.
     static func name(of host: String) -> String { normalized(host[...]) ?? withoutDot(host.lowercased()) }
 
+    /// Returns whether the evaluator of the host accepts every certificate.
+    func acceptsEverything(of host: String) -> Bool { (try? evaluator(for: host))?.acceptsEverything == true }
+
     /// Returns the evaluator for the host; nil if the host has none, so that only the system evaluates it.
     ///
     /// - Throws: ``TrustError`` if a pattern is invalid or listed twice, or if no pattern matches and all hosts must be

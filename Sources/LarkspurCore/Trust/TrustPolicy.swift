@@ -19,12 +19,6 @@ package final class TrustPolicy: Sendable {
         do { return try manager.evaluator(for: host) != nil } catch { return true }
     }
 
-    /// Returns whether the evaluator of the host accepts every certificate.
-    func acceptsEverything(of host: String) -> Bool {
-        guard let evaluator = try? manager.evaluator(for: host) else { return false }
-        return evaluator.acceptsEverything
-    }
-
     package func verdict(on peer: PeerTrust) -> Verdict {
         do {
             guard let evaluator = try manager.evaluator(for: peer.host) else { return .decided(.platformDefault) }

@@ -23,7 +23,7 @@ struct RequestLimitsTests {
     }
 
     private func waiting(in session: Session, _ count: Int) async {
-        await poll { session.context.limiter?.counts.waiting == count }
+        await poll { session.context.participants.limiter?.counts.waiting == count }
     }
 
     @Test("Requests beyond the limit wait, and are served by priority")
@@ -47,7 +47,7 @@ struct RequestLimitsTests {
         clock.advance(by: .seconds(1))
         for task in [first, low, normal, high] { #expect(await task.response.error == nil) }
         #expect(log.lines == ["/first, low", "/high, high", "/normal, normal", "/low, low"])
-        #expect(session.context.limiter?.counts.running == 0)
+        #expect(session.context.participants.limiter?.counts.running == 0)
     }
 
     @Test("A queue that is full refuses at once with .overloaded")
@@ -105,7 +105,7 @@ struct RequestLimitsTests {
         await waiting(in: session, 2)
         second.cancel()
         #expect(await cancelled.response.error?.code == .cancelled)
-        #expect(session.context.limiter?.counts.waiting == 1)
+        #expect(session.context.participants.limiter?.counts.waiting == 1)
         try #require(await hops.next()).answer(200)
         try #require(await hops.next()).answer(200)
         #expect(await first.response.error == nil)
@@ -152,9 +152,9 @@ struct RequestLimitsTests {
     @Test("Sessions with one transport share their places only if their limits are equal")
     func sharing() {
         let session = session(RequestLimits(total: 1))
-        #expect(session.extending { $0.headers = [:] }.context.limiter === session.context.limiter)
-        #expect(session.extending { $0.limits = RequestLimits(total: 2) }.context.limiter !== session.context.limiter)
-        #expect(session.extending { $0.limits = nil }.context.limiter == nil)
+        #expect(session.extending { $0.headers = [:] }.context.participants.limiter === session.context.participants.limiter)
+        #expect(session.extending { $0.limits = RequestLimits(total: 2) }.context.participants.limiter !== session.context.participants.limiter)
+        #expect(session.extending { $0.limits = nil }.context.participants.limiter == nil)
     }
 
     @Test("Very many requests that wait end without a deep stack, each once")
@@ -173,8 +173,8 @@ struct RequestLimitsTests {
             return await group.reduce(into: 0) { $0 += $1 == "ok" ? 1 : 0 }
         }
         #expect(values == count)
-        await poll { session.context.limiter?.counts.running == 0 }
-        #expect(session.context.limiter?.counts.waiting == 0)
+        await poll { session.context.participants.limiter?.counts.running == 0 }
+        #expect(session.context.participants.limiter?.counts.waiting == 0)
     }
 
     @Test("Random requests, ends and cancels: the limits hold, no place is lost, and none is left unused")
@@ -218,7 +218,7 @@ private struct LimitedWalk {
                 $0.headers = [:]
                 $0.limits = limits
             }, transport: transport)
-        limiter = try #require(session.context.limiter)
+        limiter = try #require(session.context.participants.limiter)
     }
 
     mutating func begin(_ host: String, _ priority: RequestPriority, _ comment: Comment) async {

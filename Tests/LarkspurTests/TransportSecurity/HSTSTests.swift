@@ -241,6 +241,21 @@ struct HSTSSessionTests {
         #expect(sent == ["https://a.example/", "https://b.a.example/"])
     }
 
+    @Test("A request that does not use the cookie jar stores no cookie, also if its response names such a host")
+    func withoutCookies() async throws {
+        let jar = CookieJar()
+        let answer = StubAnswer.response(
+            200, headers: ["Strict-Transport-Security": "max-age=60", "Set-Cookie": "a=1"],
+            chunks: [Data("text".utf8)])
+        let session = session(["https://a.example/": answer]) { $0.cookieJar = jar }
+        for isUsed in [false, true] {
+            let request = await session.request("https://a.example/") { $0.options.usesCookieJar = isUsed }
+            _ = try await request.serializingString().value
+            #expect(jar.all.count == (isUsed ? 1 : 0))
+        }
+        #expect(store.requiresTLS("a.example"))
+    }
+
     @Test("A WebSocket of such a host is opened over TLS")
     func webSocket() async throws {
         store.set(.init("a.example", expires: .distantFuture))

@@ -174,7 +174,7 @@ struct ServerTrustTests {
         _ = try await session.request("https://api.example.com/").serializingData().value
         _ = try await session.request("http://other.example/").serializingData().value
         #expect(log.requests.map(\.asksForTrust) == [false, false])
-        #expect(self.session(nil, peer: peer([own])).context.trust == nil)
+        #expect(self.session(nil, peer: peer([own])).trust == nil)
         let refused = await self.session(nil, peer: peer([own], chain: .unknownIssuer)).request("https://a/")
         #expect(await refused.serializingData().response.error?.code == .unknownIssuer)
     }

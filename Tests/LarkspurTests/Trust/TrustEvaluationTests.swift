@@ -267,7 +267,7 @@ struct TrustEvaluationTests {
 extension Session {
     /// Waits until so many requests wait for trust evaluators.
     fileprivate nonisolated func waitUntilJudging(_ count: Int) async {
-        let trust = context.trust
+        let trust = trust
         await poll { trust?.waiting == count }
     }
 }

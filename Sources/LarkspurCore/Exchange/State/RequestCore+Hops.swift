@@ -29,45 +29,37 @@ extension RequestCore {
     func beginHop(
         _ request: OutgoingRequest, for session: Session, _ waiter: HopProgress.Waiter, isGated: Bool = false
     ) -> RequestPhase.Verdict {
-        var request = request
-        request.renewCookies { cookies(for: $0) }
-        request.renewCredentials(from: context.configuration.credentials)
-        let id = context.registerTask(of: self)
         let channel = receiver.map { ByteChannel(capacity: $0.capacity, budget: $0.budget) }
-        let isLimited = request.options.timeouts.spanHops
-        let (sent, refusal) = addingHopFields(to: request)
-        var transportRequest = sent.transportRequest(
-            initialAllowance: channel?.initialAllowance ?? (isGated ? BodySink.gatedAllowance : .max),
-            timeLeft: isLimited ? timeLeft : nil)
-        if let trust = context.trust, request.url.isHTTPS, let host = request.url.host {
-            transportRequest.asksForTrust = trust.covers(String(host))
-            transportRequest.trustGeneration = trust.generation(of: String(host))
-        }
-        if let source = copyingBody(of: request) { transportRequest.body = .stream(source) }
-        transportRequest.cache = cacheInstructions(for: request)
-        if let priority = request.priority { transportRequest.priority = priority }
-        context.prepare(&transportRequest, of: self)
-        let task = (refusal ?? context.transport(for: transportRequest))
-            .task(for: transportRequest, id: id, delegate: session.delegate)
+        let allowance = channel?.initialAllowance ?? (isGated ? BodySink.gatedAllowance : .max)
+        var hop = OutgoingHop(request, of: self, initialAllowance: allowance)
+        let sent = hop.prepare(by: context.participants)
+        let task = context.transport(for: hop).task(
+            for: hop.transportRequest, id: context.registerTask(of: self), delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let draft = transportRequest.cache?.draft
-        let (verdict, events, followers, step) = box.withLock { state in
-            let verdict = state.beginHop(HopProgress(task, request, sink, waiter, isGated: isGated, draft: draft))
-            let step = verdict == .proceed ? state.nextPaceStep(after: nil) : nil
-            if verdict == .proceed { state.noteBeginning(of: sent) }
-            return (verdict, state.pendingEvents.begin(), state.settings.content.followers.requests, step)
+        let beginning = box.withLock { [hop] state in
+            let draft = hop.transportRequest.cache?.draft
+            return state.begin(
+                HopProgress(task, hop.request, sink, waiter, isGated: isGated, draft: draft), sending: sent)
         }
-        post(events)
-        guard verdict == .proceed else {
-            context.remove(id)
+        return act(on: beginning, of: task, sending: sent)
+    }
+
+    /// Starts the task of a hop that has begun. Drops the task if the request was cancelled.
+    private func act(
+        on beginning: RequestState.HopBeginning, of task: any TransportTask, sending sent: OutgoingRequest
+    ) -> RequestPhase.Verdict {
+        post(beginning.events)
+        guard beginning.verdict == .proceed else {
+            context.remove(task.id)
             task.cancel()
-            return verdict
+            return beginning.verdict
         }
-        if !followers.isEmpty { tell(sent, to: followers, of: .requests) }
-        if isLimited { cutHopIfLate() }  // before the hop's start, so that a hop that is late sends nothing
-        applyPace(step)
-        return verdict
+        if !beginning.followers.isEmpty { tell(sent, to: beginning.followers, of: .requests) }
+        // Before the hop's start, so that a hop that is late sends nothing.
+        if sent.options.timeouts.spanHops { cutHopIfLate() }
+        applyPace(beginning.step)
+        return beginning.verdict
     }
 
     /// Cancels the hop in flight, because its response is no longer needed.
@@ -141,24 +133,24 @@ extension RequestCore {
     }
 
     /// Answers a question of the transport, on the transport's thread.
-    package func answer(_ question: TransportQuestion, for id: TransportTaskID, trust: TrustPolicy?) {
-        switch question {
-        case .serverTrust(let peer, let reply):
-            switch trust?.verdict(on: peer) ?? .decided(.platformDefault) {
-            case .decided(let decision): reply(decision)
-            case .asks(let inquiry):
-                _ = box.withLock { state in
-                    defer { state.inquiry = inquiry }
-                    return state.inquiry  // the old inquiry; released after unlocking, because that may run user code
-                }
-                reply(.refused(reason: "the server's certificate is still being evaluated"))
-            }
-        case .clientIdentity:
-            break  // no client identity is configured, so the handshake continues without one
-        case .bodyFromStart(_, let reply):
+    package func answer(
+        _ question: TransportQuestion, for id: TransportTaskID, advisedBy advisor: (any TransportAdvisor)?
+    ) {
+        if case .bodyFromStart(_, let reply) = question {
             guard let source = sourceOfBody(), source.isReplayable else { return }
             emit(.rewindBody)
-            reply(source.open())
+            return reply(source.open())
+        }
+        switch advisor?.answer(question) ?? .none {
+        case .given: break
+        case .inquires(let inquiry):
+            _ = box.withLock { state in
+                defer { state.inquiry = inquiry }
+                return state.inquiry  // the old inquiry; released after unlocking, because that may run user code
+            }
+        case .none:
+            if case .serverTrust(_, let reply) = question { reply(.platformDefault) }
+        // Without a client identity the handshake continues without one.
         }
     }
 }

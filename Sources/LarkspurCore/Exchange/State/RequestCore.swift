@@ -215,9 +215,8 @@ package final class RequestCore: Sendable {
 
     /// Changes the phase to `.settling` after a hop has ended, or after the attempt has failed without a hop.
     ///
-    /// - Returns: The plan, and the trust evaluation that must end before the hop can be sent again; nil if there is
-    ///   none.
-    func settle() throws(Exit) -> (plan: AttemptPlan, inquiry: TrustInquiry?) {
+    /// - Returns: The plan, and the inquiry that must end before the hop can be sent again; nil if there is none.
+    func settle() throws(Exit) -> (plan: AttemptPlan, inquiry: (any HopInquiry)?) {
         let (verdict, plan, inquiry) = box.withLock { state in
             var plan = state.plan
             plan.prompt = state.queue.solePrompt

@@ -14,7 +14,7 @@ struct RequestSettings: Sendable {
         var cachePolicy: CachePolicy?
         var priority: RequestPriority?
         var gates: [ResponseGate] = []
-        var authentication: Authentication?
+        var responder: (any ChallengeResponder)?
         var timeouts: [RequestTimeouts.Limit] = []
         var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
     }

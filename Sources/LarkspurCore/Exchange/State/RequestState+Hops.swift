@@ -14,6 +14,26 @@ extension RequestState {
         return cancellation
     }
 
+    /// What follows the beginning of a hop, after unlocking.
+    struct HopBeginning: Sendable {
+        let verdict: RequestPhase.Verdict
+        let events: [PendingEvents.Entry]
+        let followers: [RequestFollower<OutgoingRequest>]
+        let step: PaceStep?
+    }
+
+    /// Begins a hop, unless the request was cancelled.
+    ///
+    /// - Parameter sent: The request as it is sent, with the fields of this hop.
+    mutating func begin(_ hop: HopProgress, sending sent: OutgoingRequest) -> HopBeginning {
+        let verdict = beginHop(hop)
+        let step = verdict == .proceed ? nextPaceStep(after: nil) : nil
+        if verdict == .proceed { noteBeginning(of: sent) }
+        return HopBeginning(
+            verdict: verdict, events: pendingEvents.begin(), followers: settings.content.followers.requests,
+            step: step)
+    }
+
     /// Whether the body of the last hop is still needed: the request was not cancelled, and the hop has not failed.
     var needsBody: Bool { cancellation == nil && ended?.hop?.error == nil }
 

@@ -52,8 +52,8 @@ struct RequestState: ~Copyable {
     var attempt: Attempt?
     private var earlierAttempts = EarlierAttempts()
     private(set) var hop: HopProgress?
-    /// The trust evaluation that refused the last hop, and that user code has to complete.
-    var inquiry: TrustInquiry?
+    /// The inquiry because of which the last hop was refused, and after which it is sent again.
+    var inquiry: (any HopInquiry)?
     /// The response that middleware returned in this attempt; nil without middleware.
     var answer: Hop?
     /// The result of a hop whose body is received in chunks; nil until the body has ended.

@@ -1,0 +1,27 @@
+/// A participant that answers the questions of the transport, such as whether a server is trusted.
+package protocol TransportAdvisor: HopParticipant {
+    /// Answers the question, or returns why it is not answered yet. Called on a thread of the transport, which must not
+    /// run user code (rule R2 in Concurrency.md).
+    func answer(_ question: TransportQuestion) -> AdvisorAnswer
+}
+
+/// What an advisor has done with a question of the transport.
+package enum AdvisorAnswer {
+    /// The question has its answer.
+    case given
+    /// The hop was refused. It is sent again after the inquiry.
+    case inquires(any HopInquiry)
+    /// The advisor does not answer questions of this kind.
+    case none
+}
+
+/// Work that is needed before a hop can be sent again, such as the evaluation of a server's certificate by user code.
+package protocol HopInquiry: Sendable {
+    /// Returns an error if the request has made too many inquiries.
+    ///
+    /// - Parameter earlier: The inquiries for earlier hops of the request.
+    func refusal(after earlier: [any HopInquiry]) -> TransportError?
+
+    /// Waits for the result. Returns an error if the hop must not be sent again.
+    func settle() async -> TransportError?
+}
