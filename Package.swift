@@ -23,6 +23,7 @@ let package = Package(
         .library(name: "Larkspur", targets: ["Larkspur"]),
         .library(name: "LarkspurCore", targets: ["LarkspurCore"]),
         .library(name: "LarkspurWebSocket", targets: ["LarkspurWebSocket"]),
+        .library(name: "LarkspurSecurity", targets: ["LarkspurSecurity"]),
         .library(name: "LarkspurFlow", targets: ["LarkspurFlow"]),
         .library(name: "LarkspurTransfers", targets: ["LarkspurTransfers"]),
         .library(name: "LarkspurReachability", targets: ["LarkspurReachability"]),
@@ -62,11 +63,15 @@ let package = Package(
             name: "LarkspurCore", dependencies: ["CLarkspur", "LarkspurCache", "LarkspurJSON", "LarkspurTransport"],
             swiftSettings: settings),
         .target(name: "LarkspurWebSocket", dependencies: ["CLarkspur", "LarkspurCore"], swiftSettings: settings),
+        .target(name: "LarkspurSecurity", dependencies: ["LarkspurCore"], swiftSettings: settings),
         .target(name: "LarkspurFlow", dependencies: ["LarkspurCore"], swiftSettings: settings),
         // On Apple's platforms the system performs background transfers, by URLSession.
         .target(
             name: "LarkspurTransfers",
-            dependencies: ["LarkspurCore", .target(name: "LarkspurURLSession", condition: .when(platforms: apple))],
+            dependencies: [
+                "LarkspurCore", "LarkspurSecurity",
+                .target(name: "LarkspurURLSession", condition: .when(platforms: apple)),
+            ],
             swiftSettings: settings),
         .target(name: "LarkspurReachability", dependencies: ["CLarkspur", "LarkspurCore"], swiftSettings: settings),
         .target(name: "LarkspurCombine", dependencies: ["LarkspurCore"], swiftSettings: settings),
@@ -74,7 +79,8 @@ let package = Package(
         .target(
             name: "Larkspur",
             dependencies: [
-                "LarkspurCombine", "LarkspurCore", "LarkspurFlow", "LarkspurReachability", "LarkspurTransfers",
+                "LarkspurCombine", "LarkspurCore", "LarkspurFlow", "LarkspurReachability", "LarkspurSecurity",
+                "LarkspurTransfers",
                 "LarkspurWebSocket",
                 .target(name: "LarkspurCurl", condition: .when(platforms: [.linux])),
                 .target(name: "LarkspurURLSession", condition: .when(platforms: apple)),

@@ -3,6 +3,7 @@
 @_exported public import LarkspurCore
 @_exported public import LarkspurFlow
 @_exported public import LarkspurReachability
+@_exported public import LarkspurSecurity
 @_exported public import LarkspurTransfers
 @_exported public import LarkspurWebSocket
 

@@ -30,7 +30,7 @@ final class BodyReader {
 
 extension TransportBody {
     /// Reads the whole body on the caller's task, and passes each piece of the body to the closure.
-    func read(_ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
+    package func read(_ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         let reader = BodyReader(self)
         var buffer = [UInt8](repeating: 0, count: 64 * 1_024)
         while true {

@@ -36,17 +36,6 @@ extension TransportBody {
     }
 }
 
-extension RequestContent {
-    /// Returns the content followed by a `Content-Digest` field with the hash of its bytes. See
-    /// ``TransportBody/contentDigest(_:)``.
-    public func contentDigest(_ algorithm: ContentDigestAlgorithm = .sha256) -> RequestContent {
-        RequestContent { request in
-            try write(&request)
-            request.body = request.body.contentDigest(algorithm)
-        }
-    }
-}
-
 /// A stream that hashes the bytes of another stream.
 private final class DigestingBodyStream: TransportBodyStream {
     private struct State: ~Copyable {

@@ -46,19 +46,6 @@ extension TransportBody {
     }
 }
 
-extension RequestContent {
-    /// Returns the content with fields that follow it (trailers), such as a checksum. See
-    /// ``TransportBody/trailers(_:make:)``.
-    public func trailers(
-        _ names: String..., make: @escaping @Sendable () async throws -> HTTPHeaders
-    ) -> RequestContent {
-        RequestContent { request in
-            try write(&request)
-            request.body = request.body.followed(by: names, make)
-        }
-    }
-}
-
 /// A stream that calls a closure for the trailers at the end of another stream.
 private final class TrailingBodyStream: TransportBodyStream {
     typealias Make = @Sendable () async throws -> HTTPHeaders

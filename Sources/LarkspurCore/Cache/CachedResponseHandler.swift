@@ -59,26 +59,6 @@ extension CachedResponseHandler where Self == ResponseCacher {
     }
 }
 
-extension Request {
-    /// Sets the way in which the request uses the session's cache, in place of the session's way. Without a cache it
-    /// has no effect.
-    ///
-    ///     session.request(url).cachePolicy(.preferCached(maxStale: .seconds(86_400)))
-    @discardableResult
-    public func cachePolicy(_ policy: CachePolicy) -> Self {
-        handle.core.set("cache policy") { $0.cachePolicy = policy }
-        return self
-    }
-
-    /// Sets the handler that decides whether the cache stores this request's response, in place of the session's
-    /// handler.
-    @discardableResult
-    public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-        handle.core.set("cached response handler") { $0.cachedResponseHandler = handler }
-        return self
-    }
-}
-
 extension HTTPCache {
     /// Removes all entries of a URL. Responses to requests that are in flight are not stored either. Does nothing if
     /// the URL is not valid.

@@ -172,7 +172,7 @@ extension Cookie {
     }
 
     /// Returns whether a URL's host is an IP address. A host whose last label has only digits is an IPv4 address.
-    static func isAddress(_ host: String) -> Bool {
+    package static func isAddress(_ host: String) -> Bool {
         host.contains(":") || host.split(separator: ".").last?.allSatisfy { ("0"..."9").contains($0) } ?? false
     }
 

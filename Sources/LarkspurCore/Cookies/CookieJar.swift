@@ -148,9 +148,9 @@ public final class CookieJar: Sendable {
 }
 
 extension Cookie: ListFileElement {
-    static var listKey: String { "cookies" }
-    static var fileDescription: String { "a cookie jar's file" }
-    static var invalidFile: RequestError.Code { .invalidCookieFile }
+    package static var listKey: String { "cookies" }
+    package static var fileDescription: String { "a cookie jar's file" }
+    package static var invalidFile: RequestError.Code { .invalidCookieFile }
 }
 
 extension CookieJar: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -7,7 +7,7 @@ extension RequestPipeline {
         // What learns from a response may call user code, for example a clock. So may the handler of cached responses.
         return .later { () async throws(Exit) in
             if let draft { await core.settleDraft(of: draft) }
-            core.learn(from: outcome.hop, by: learners ?? [])
+            core.learn(from: outcome, by: learners ?? [])
             return try judged(outcome, loop)
         }
     }

@@ -1,5 +1,5 @@
 /// An element of a ``ListFile``.
-protocol ListFileElement: Codable, Sendable {
+package protocol ListFileElement: Codable, Sendable {
     /// The key of the list in the file.
     static var listKey: String { get }
     /// The words for such a file in errors.
@@ -11,7 +11,7 @@ protocol ListFileElement: Codable, Sendable {
 /// A file with a list of elements, such as the cookies of a ``CookieJar``. The actor writes the file on a thread for
 /// files, one write at a time. Each write replaces the file atomically. So a reader finds either the old list or the
 /// new one, even if the process was killed during a write.
-actor ListFile<Element: ListFileElement> {
+package actor ListFile<Element: ListFileElement> {
     private struct Content: Codable {
         private struct Key: CodingKey {
             let stringValue: String
@@ -54,7 +54,7 @@ actor ListFile<Element: ListFileElement> {
 
     // Immutable
     private nonisolated let thread = FileThread.assigned()
-    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
     private let path: String
     private let isKept: @Sendable (Element) -> Bool
 
@@ -62,15 +62,15 @@ actor ListFile<Element: ListFileElement> {
     private nonisolated let box = Protected(State())
 
     /// - Parameter isKept: Returns whether the file contains the element.
-    init(_ path: String, isKept: @escaping @Sendable (Element) -> Bool = { _ in true }) {
+    package init(_ path: String, isKept: @escaping @Sendable (Element) -> Bool = { _ in true }) {
         self.path = path
         self.isKept = isKept
     }
 
-    nonisolated var failure: RequestError? { box.withLock { $0.failure } }
+    package nonisolated var failure: RequestError? { box.withLock { $0.failure } }
 
     /// Reads the list from the file. Returns an empty array if the file does not exist.
-    nonisolated func read() throws(RequestError) -> [Element] {
+    package nonisolated func read() throws(RequestError) -> [Element] {
         let data: Data
         do {
             data = try Data(of: URL(fileURLWithPath: path))
@@ -91,7 +91,7 @@ actor ListFile<Element: ListFileElement> {
     }
 
     /// Schedules a write unless one is already scheduled. The write covers all changes made before it starts.
-    nonisolated func setNeedsWriting(_ list: @escaping @Sendable () -> [Element]) {
+    package nonisolated func setNeedsWriting(_ list: @escaping @Sendable () -> [Element]) {
         guard box.withLock({ $0.isDue.setOnce() }) else { return }
         // The task is unstructured, because the caller must not wait for the disk. A task whose changes another write
         // has covered does nothing.
@@ -106,7 +106,7 @@ actor ListFile<Element: ListFileElement> {
 
     /// Writes the list that the closure returns. The closure is called on the actor, which writes one list after
     /// another. So an older list cannot overwrite a newer list.
-    func write(_ list: @Sendable () -> [Element]) throws {
+    package func write(_ list: @Sendable () -> [Element]) throws {
         box.withLock { $0.isDue = false }
         do {
             try WritableFile.replace(path, by: JSONEncoder().encode(Content(list().filter(isKept))))

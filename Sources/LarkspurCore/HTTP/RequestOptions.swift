@@ -85,6 +85,9 @@ public struct RequestOptions: Sendable, Hashable {
     /// names that ``Redaction`` knows. The session's list is added to this list.
     public var confidentialQueryItems: [String] = []
 
+    /// The options that modules add.
+    var added = AddedOptions()
+
     /// The means to answer challenges. Each attempt sets the responder that the request itself has. Otherwise each hop
     /// may get one from a participant of the session.
     package var responder: (any ChallengeResponder)? {
@@ -111,6 +114,7 @@ public struct RequestOptions: Sendable, Hashable {
         decodingLimits = decodingLimits ?? session.decodingLimits
         maximumBodySize = maximumBodySize ?? session.maximumBodySize
         (cachePolicy, priority) = (cachePolicy ?? session.cachePolicy, priority ?? session.priority)
+        added.addMissing(from: session.added)
         let (known, items) = (confidentialHeaders, confidentialQueryItems)
         confidentialHeaders += session.confidentialHeaders.filter { !known.contains($0) }
         confidentialQueryItems += session.confidentialQueryItems.filter { !items.contains($0) }

@@ -1,7 +1,7 @@
 extension Redaction {
     /// Returns the text of a URL without its secrets. If the `switch` has no case for the type, returns only the type's
     /// name, because user code computes the URL of such a type.
-    static func shown(_ url: any URLConvertible) -> String {
+    package static func shown(_ url: any URLConvertible) -> String {
         switch url {
         case let url as RequestURL: url.description
         case let url as URL: shown(url.absoluteString)

@@ -94,15 +94,3 @@ extension RedirectHandler where Self == Redirector {
         }
     }
 }
-
-extension Request {
-    /// Sets the handler for the redirects of this request, in place of the session's handler.
-    ///
-    /// Set the handler before the request starts, because it is not called for redirects whose heads have already
-    /// arrived.
-    @discardableResult
-    public func redirect(using handler: any RedirectHandler) -> Self {
-        handle.core.set("redirect handler") { $0.redirectHandler = handler }
-        return self
-    }
-}

@@ -1,13 +1,15 @@
 /// A wrapper that hides its value from `print`, `dump` and `String(reflecting:)`, so that logs do not show secrets.
 @propertyWrapper
-struct Redacted<Value> {
-    var wrappedValue: Value
+package struct Redacted<Value> {
+    package var wrappedValue: Value
+
+    package init(wrappedValue: Value) { self.wrappedValue = wrappedValue }
 }
 
 extension Redacted: Sendable where Value: Sendable {}
 
 extension Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    var description: String { Redaction.replacement }
-    var debugDescription: String { description }
-    var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+    package var description: String { Redaction.replacement }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }

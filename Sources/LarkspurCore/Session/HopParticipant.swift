@@ -2,7 +2,7 @@
 /// the session's transport.
 ///
 /// Cookies, credentials, the evaluation of servers, the cache and the limits of a session are participants. A package
-/// can add others in the same way: <doc:HopParticipants> shows how. Each requirement has a default that does nothing.
+/// can add others in the same way: <doc:Extending> shows how. Each requirement has a default that does nothing.
 ///
 ///     struct Tenant: HopParticipant {
 ///         let name: String

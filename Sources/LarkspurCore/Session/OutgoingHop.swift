@@ -134,9 +134,10 @@ extension RequestCore {
     }
 
     /// Lets these participants learn from a hop, before the next hop is built and before the caller gets the response.
-    func learn(from hop: Hop?, by participants: [any HopParticipant]) {
-        guard !participants.isEmpty, let hop, let head = hop.head else { return }
-        let (attempt, number) = read { ($0.attemptCount, max(1, $0.attempt?.hops.count ?? 1)) }
+    func learn(from outcome: HopOutcome, by participants: [any HopParticipant]) {
+        guard !participants.isEmpty, let hop = outcome.hop, let head = hop.head else { return }
+        let (attempt, ended) = read { ($0.attemptCount, $0.attempt?.hops.count ?? 0) }
+        let number = outcome.ended == nil ? ended + 1 : ended
         let context = HopContext(
             requestID: id, attempt: attempt, number: number, request: hop.request, cache: hop.cache)
         for participant in participants { participant.learn(from: head, of: context) }

@@ -24,7 +24,7 @@ package enum PlatformIDNA {
 
 extension String {
     /// The text in Unicode's composed form (NFC).
-    var composed: String {
+    package var composed: String {
         #if Foundation || canImport(Darwin)
             precomposedStringWithCanonicalMapping
         #else

@@ -1,6 +1,6 @@
 extension String {
     /// The text on one line, with control and bidirectional formatting characters escaped.
-    var printable: String {
+    package var printable: String {
         guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
         return unicodeScalars.map { $0.isUnprintable ? $0.escaped(asASCII: true) : String($0) }.joined()
     }

@@ -1,3 +1,5 @@
+internal import LarkspurSecurity
+
 /// The checks of everything that a caller passes to ``BackgroundTransfers``. They run at once, before a record exists.
 enum BackgroundRules {
     /// Throws `.invalidIdentifier` unless the identifier can be the name of a folder.

@@ -25,6 +25,44 @@ struct LeaderElection: RequestRetrier {
     }
 }
 
+final class SessionTokens: HopParticipant, @unchecked Sendable {
+    private let lock = NSLock()
+    private var tokens: [RequestURL.Origin: String] = [:]
+
+    func prepare(_ hop: inout OutgoingHop) {
+        let token = lock.withLock { tokens[hop.request.url.origin] }
+        if let token { hop.add(["X-Session-Token": token]) }
+    }
+
+    func learnsLater(from hop: Hop) -> Bool {
+        hop.head?["X-Session-Token"] != nil
+    }
+
+    func learn(from head: ResponseHead, of hop: HopContext) {
+        lock.withLock { tokens[hop.url.origin] = head["X-Session-Token"] }
+    }
+}
+
+struct SessionTokenSettings: ParticipantSettings {
+    var isOn = false
+    static let place = 350
+
+    func participant(
+        in configuration: SessionConfiguration,
+        extending parents: [any HopParticipant]
+    ) -> (any HopParticipant)? {
+        guard isOn else { return nil }
+        return parents.first { $0 is SessionTokens } ?? SessionTokens()
+    }
+}
+
+extension SessionConfiguration {
+    var usesSessionTokens: Bool {
+        get { self[SessionTokenSettings.self].isOn }
+        set { self[SessionTokenSettings.self].isOn = newValue }
+    }
+}
+
 struct CSVSerializer: ResponseSerializer {
     func serialize(_ exchange: CompletedExchange) throws -> [[String]] {
         let text = String(decoding: exchange.data ?? Data(), as: UTF8.self)
@@ -184,6 +222,19 @@ struct ExtendingExamples {
         var parser = Records()
         #expect(try parser.parse(Data("abcdefg".utf8)) == [Array("abcd".utf8)])
         #expect(throws: RequestError.self) { try parser.end() }
+    }
+
+    @Test("The participant sends back the token of each server to that server alone")
+    func participant() async throws {
+        let session = log.session(SessionConfiguration { $0.usesSessionTokens = true }) { request, _ in
+            .response(
+                200, headers: ["X-Session-Token": request.url.host.map(String.init) ?? ""], chunks: [Data("ok".utf8)])
+        }
+        for host in ["a", "b", "a"] {
+            _ = try await session.request("http://\(host)/").serializingString().value
+        }
+        _ = try await session.extending { $0.headers = [:] }.request("http://b/").serializingString().value
+        #expect(log.requests.map { $0["X-Session-Token"] } == [nil, nil, "a", "b"])
     }
 
     @Test("The monitor reports requests that took longer than its limit")

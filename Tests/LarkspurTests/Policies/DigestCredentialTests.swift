@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurSecurity
 
 private let ada = Credential(username: "ada", password: "s3cret")
 private let basic = "Basic " + Data("ada:s3cret".utf8).base64EncodedString()

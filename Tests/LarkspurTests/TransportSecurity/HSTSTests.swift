@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurSecurity
 
 @Suite("Strict-Transport-Security", .limited)
 struct HSTSHeaderTests {

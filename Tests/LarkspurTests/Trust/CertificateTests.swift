@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurSecurity
 
 @Suite("Certificates and pins", .limited)
 struct CertificateTests {

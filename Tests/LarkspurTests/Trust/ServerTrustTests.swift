@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurSecurity
 
 @Suite("Server trust", .limited)
 struct ServerTrustTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurSecurity
 
 /// The calls of a user's evaluator: when they happen, which requests share them, and how long a verdict is kept.
 @Suite("Trust evaluations", .limited)
@@ -267,7 +268,7 @@ struct TrustEvaluationTests {
 extension Session {
     /// Waits until so many requests wait for trust evaluators.
     fileprivate nonisolated func waitUntilJudging(_ count: Int) async {
-        let trust = trust
+        let trust = self.trust
         await poll { trust?.waiting == count }
     }
 }

@@ -141,6 +141,9 @@ package final class RequestCore: Sendable {
         if before == nil { emit(.ignoreOption(name), isLate: true) }
     }
 
+    /// Sets the means to answer challenges, for the attempts that begin from now on.
+    package func setResponder(_ responder: any ChallengeResponder) { set("credential") { $0.responder = responder } }
+
     // MARK: The pipeline's side
 
     /// The reason why the pipeline has to leave its steps.

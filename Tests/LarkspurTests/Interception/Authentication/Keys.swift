@@ -3,7 +3,7 @@ import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import LarkspurCore
+@testable import LarkspurSecurity
 
 /// The simplest credential.
 struct Key: AuthenticationCredential, Equatable {

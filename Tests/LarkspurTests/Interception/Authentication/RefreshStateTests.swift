@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurSecurity
 
 /// The machine alone, where a whole request cannot be had to come at the moment.
 @Suite("The state of a refresh", .limited)

@@ -3,7 +3,7 @@ import LarkspurTesting
 import TestSupport
 import Testing
 
-@testable import LarkspurCore
+@testable import LarkspurSecurity
 
 /// Many requests, one refresh.
 @Suite("Single-flight refresh", .limited)

@@ -1,6 +1,6 @@
 import Larkspur
 
-@testable import LarkspurCore
+@testable import LarkspurSecurity
 
 /// Checks a certificate in DER or PEM.
 func checkCertificates(_ bytes: [UInt8]) throws {

@@ -175,9 +175,9 @@ public final class HSTSStore: Sendable {
 }
 
 extension HSTSStore.Host: ListFileElement {
-    static var listKey: String { "hosts" }
-    static var fileDescription: String { "the file of an HSTS store" }
-    static var invalidFile: RequestError.Code { .invalidHSTSFile }
+    package static var listKey: String { "hosts" }
+    package static var fileDescription: String { "the file of an HSTS store" }
+    package static var invalidFile: RequestError.Code { .invalidHSTSFile }
 }
 
 extension HSTSStore: CustomStringConvertible {

@@ -68,9 +68,7 @@ extension Request {
     ///     false by default.
     @discardableResult
     public func authenticate(with credential: Credential, preemptively: Bool = false) -> Self {
-        handle.core.set("credential") {
-            $0.responder = Authentication(credential, isPreemptive: preemptively)
-        }
+        handle.core.setResponder(Authentication(credential, isPreemptive: preemptively))
         return self
     }
 }

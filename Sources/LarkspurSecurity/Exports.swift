@@ -1,0 +1,2 @@
+// Makes the framework visible in all files of this module and in all modules that import this module.
+@_exported public import LarkspurCore
