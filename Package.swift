@@ -54,7 +54,7 @@ let package = Package(
         .target(name: "LarkspurBase", dependencies: ["CLarkspur"], swiftSettings: settings),
         .target(name: "LarkspurHTTP", dependencies: ["LarkspurBase"], swiftSettings: settings),
         .target(name: "LarkspurTransport", dependencies: ["LarkspurHTTP"], swiftSettings: settings),
-        .target(name: "LarkspurJSON", dependencies: ["LarkspurBase"], swiftSettings: settings),
+        .target(name: "LarkspurJSON", dependencies: ["CLarkspur", "LarkspurBase"], swiftSettings: settings),
         .target(name: "LarkspurCache", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurURLSession", dependencies: ["LarkspurTransport"], swiftSettings: settings),
@@ -123,9 +123,8 @@ let package = Package(
         .testTarget(
             name: "LarkspurTests",
             dependencies: [
-                "CTestWidth", "TestSupport", "Larkspur", "LarkspurJSON", "LarkspurXML", "LarkspurInsight",
-                "LarkspurImages",
-                "LarkspurTesting",
+                "CTestWidth", "TestSupport", "CLarkspur", "Larkspur", "LarkspurJSON", "LarkspurXML", "LarkspurInsight",
+                "LarkspurImages", "LarkspurTesting",
             ],
             exclude: leftOut, swiftSettings: testSettings),
         .testTarget(

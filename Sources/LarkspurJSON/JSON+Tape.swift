@@ -19,23 +19,24 @@ extension JSON {
 
 /// Creates `JSON` values from a tape.
 ///
-/// Most objects of a document have the same keys as another object of it. Such objects share their keys: the reader
-/// compares the bytes of the keys with those of an earlier object, and creates no strings for them.
+/// Most objects of a document have the same keys as another object of it. The parser has given them the same shape.
+/// Such objects share their keys: the reader creates no strings for them.
 struct JSONTapeReader {
-    /// An object that has been read, and its keys.
+    /// The keys of the objects with a shape.
     struct Shape {
-        var object = 0
+        /// The number of the shape; 0 if there is none.
+        var number = 0
         var keys = JSON.Object.Keys()
     }
 
-    /// The number of shapes that are kept. The hash of its first key selects an object's place among them.
+    /// The number of shapes that are kept. The number of a shape selects its place among them.
     static let shapeCount = 16
 
     let tape: JSONTape
     let shapes: UnsafeMutableBufferPointer<Shape>
     let keepsDuplicates: Bool
 
-    /// Returns the value at the index. Recurses up to `JSON.maximumDepth`, which the tape's builder has checked.
+    /// Returns the value at the index. Recurses up to `JSON.maximumDepth`, which the parser has checked.
     func value(at index: Int) -> JSON {
         switch tape.nodes[index].kind {
         case .array: .array(elements(index))
@@ -45,43 +46,43 @@ struct JSONTapeReader {
     }
 
     private func elements(_ index: Int) -> [JSON] {
-        let node = tape.nodes[index]
-        var elements: [JSON] = []
-        elements.reserveCapacity(node.count)
-        var element = index &+ 1
-        while element < node.end {
-            elements.append(value(at: element))
-            element = tape.index(after: element)
+        let count = tape.nodes[index].count
+        return [JSON](unsafeUninitializedCapacity: count) { elements, initializedCount in
+            var element = index &+ 1
+            for position in 0..<count {
+                elements.initializeElement(at: position, to: value(at: element))
+                element = tape.index(after: element)
+            }
+            initializedCount = count
         }
-        return elements
     }
 
     private func object(_ index: Int) -> JSON.Object {
         let node = tape.nodes[index]
         guard node.count > 0 else { return JSON.Object() }
         guard keepsDuplicates || !node.has(JSONNode.hasDuplicates) else { return distinct(index) }
-        let first = tape.nodes[index &+ 2]
-        let place = (Int(truncatingIfNeeded: first.extra >> 32) &+ node.count) % Self.shapeCount
-        let model = shapes[place].object
-        // The root never has an earlier object, so its index means that there is none.
-        var isShared = model > 0 && tape.nodes[model].count == node.count
-        var values: [JSON] = []
-        values.reserveCapacity(node.count)
-        var (key, modelKey) = (index &+ 2, model &+ 2)
-        while key < node.end {
-            if isShared {
-                isShared = tape.haveSameText(key, modelKey)
-                modelKey = tape.index(after: modelKey &+ 1)
+        let count = node.count
+        let values = [JSON](unsafeUninitializedCapacity: count) { values, initializedCount in
+            var value = index &+ 3
+            for position in 0..<count {
+                values.initializeElement(at: position, to: self.value(at: value))
+                value = tape.index(after: value) &+ 1
             }
-            values.append(value(at: key &+ 1))
-            key = tape.index(after: key &+ 1)
+            initializedCount = count
         }
-        // A nested object may have taken the place of the shape.
-        if !isShared || shapes[place].object != model { shapes[place] = Shape(object: index, keys: keys(index)) }
-        return JSON.Object(shapes[place].keys, values)
+        return JSON.Object(keys(of: index), values)
     }
 
-    private func keys(_ index: Int) -> JSON.Object.Keys {
+    /// Returns the keys of an object, which are those of an earlier object of the same shape.
+    private func keys(of index: Int) -> JSON.Object.Keys {
+        let shape = tape.nodes[index &+ 1].shape
+        guard shape > 0 else { return newKeys(of: index) }
+        let place = shape % Self.shapeCount
+        if shapes[place].number != shape { shapes[place] = Shape(number: shape, keys: newKeys(of: index)) }
+        return shapes[place].keys
+    }
+
+    private func newKeys(of index: Int) -> JSON.Object.Keys {
         let node = tape.nodes[index]
         var keys: [String] = []
         keys.reserveCapacity(node.count)
@@ -119,15 +120,6 @@ extension JSONTape {
         case .number: return .number(JSON.Number(self, at: index))
         case .plain, .unicode, .escaped: return .string(string(index))
         }
-    }
-
-    /// Returns whether two keys have the same bytes.
-    @inline(__always)
-    fileprivate func haveSameText(_ left: Int, _ right: Int) -> Bool {
-        let (left, right) = (nodes[left], nodes[right])
-        // These are the lengths and the hashes.
-        guard left.extra == right.extra else { return false }
-        return JSONKeyHash.areEqual(bytes + left.offset, bytes + right.offset, left.length)
     }
 }
 

@@ -1,26 +1,5 @@
-/// The text of strings: escapes and UTF-8.
+/// The escapes of strings.
 enum JSONEscapes {
-    /// Returns the number of bytes of the character beyond ASCII at the address, or nil if it is not valid UTF-8
-    /// (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).
-    @inline(__always)
-    static func unicodeCount(_ bytes: UnsafePointer<UInt8>, _ available: Int) -> Int? {
-        @inline(__always) func isContinuation(_ index: Int) -> Bool { bytes[index] & 0xC0 == 0x80 }
-        switch bytes[0] {
-        case 0xC2...0xDF: return available >= 2 && isContinuation(1) ? 2 : nil
-        case 0xE0...0xEF:
-            guard available >= 3, isContinuation(1), isContinuation(2) else { return nil }
-            if bytes[0] == 0xE0, bytes[1] < 0xA0 { return nil }
-            if bytes[0] == 0xED, bytes[1] > 0x9F { return nil }
-            return 3
-        case 0xF0...0xF4:
-            guard available >= 4, isContinuation(1), isContinuation(2), isContinuation(3) else { return nil }
-            if bytes[0] == 0xF0, bytes[1] < 0x90 { return nil }
-            if bytes[0] == 0xF4, bytes[1] > 0x8F { return nil }
-            return 4
-        default: return nil
-        }
-    }
-
     @inline(__always)
     static func hexadecimal(_ byte: UInt8) -> UInt8? {
         let letter = (byte | 0x20) &- UInt8(ascii: "a")
@@ -30,7 +9,7 @@ enum JSONEscapes {
     }
 
     /// Writes the text without its escapes, and returns the number of written bytes. The text has been checked by
-    /// `JSONTapeBuilder`. The output is never longer than the text.
+    /// the parser. The output is never longer than the text.
     static func decode(_ text: UnsafeBufferPointer<UInt8>, into output: UnsafeMutableBufferPointer<UInt8>) -> Int {
         guard let start = text.baseAddress, let target = output.baseAddress else { return 0 }
         var (read, written) = (0, 0)

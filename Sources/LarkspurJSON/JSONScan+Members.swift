@@ -10,11 +10,11 @@ extension JSONScan {
             guard text.count > 0 else { return nil }
             let scratch = nodes + (object &+ 1)
             let tape = tape
-            let next = Int(truncatingIfNeeded: scratch.pointee.head)
+            let next = scratch.pointee.expectedKey
             let expected = next == 0 ? object &+ 2 : next
             let end = nodes[object].end
             if expected < end, tape.key(expected, is: text) {
-                scratch.pointee.head = UInt64(truncatingIfNeeded: tape.index(after: expected &+ 1))
+                scratch.pointee.expectedKey = tape.index(after: expected &+ 1)
                 return expected &+ 1
             }
             return search(text, object, expected, end)
@@ -35,7 +35,7 @@ extension JSONScan {
         }
         if expected < end, let key = tape.search(text, from: expected, to: end) {
             scratch.pointee.extra = UInt64(truncatingIfNeeded: expected)
-            scratch.pointee.head = UInt64(truncatingIfNeeded: tape.index(after: key &+ 1))
+            scratch.pointee.expectedKey = tape.index(after: key &+ 1)
             return key &+ 1
         }
         guard let key = tape.search(text, from: object &+ 2, to: min(expected, end)) else { return nil }

@@ -66,7 +66,7 @@ final class JSONScan {
     /// Returns a decoder of a null at this path: the decoder of a superclass that the document does not have.
     func missing(at path: [any CodingKey]) -> JSONNodeDecoder {
         let node = UnsafeMutablePointer<JSONNode>.allocate(capacity: 1)
-        node.initialize(to: JSONNode(.null, at: 0, 0))
+        node.initialize(to: JSONNode())  // a null
         let scan = JSONScan(
             options, JSONTape(bytes: UnsafeRawPointer(node).assumingMemoryBound(to: UInt8.self), nodes: node),
             capacity: 1,

@@ -1,47 +1,15 @@
+internal import CLarkspur
+
 /// A fast hash of keys. A server can choose keys with equal hashes, so a hash only saves comparisons: no structure
 /// depends on it.
 enum JSONKeyHash {
     @inline(__always)
-    static func hash(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> UInt32 {
-        let raw = UnsafeRawPointer(bytes)
-        var (first, last) = (UInt64(count), UInt64(0))
-        if count >= 8 {
-            first = raw.loadUnaligned(as: UInt64.self)
-            last = raw.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
-        } else if count >= 4 {
-            first = UInt64(raw.loadUnaligned(as: UInt32.self))
-            last = UInt64(raw.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
-        } else if count > 0 {
-            first = UInt64(bytes[0]) | UInt64(bytes[count >> 1]) << 8
-            last = UInt64(bytes[count &- 1])
-        }
-        let mixed = (first ^ last &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(count) << 56) &* 0xD6E8_FEB8_6659_FD93
-        return UInt32(truncatingIfNeeded: mixed >> 32)
-    }
+    static func hash(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> UInt32 { clarkspur_json_hash(bytes, count) }
 
-    /// Returns whether two texts of this length have the same bytes. For short texts, a call of `memcmp` would take
-    /// most of the time.
+    /// Returns whether two texts of this length have the same bytes.
     @inline(__always)
     static func areEqual(_ left: UnsafePointer<UInt8>, _ right: UnsafePointer<UInt8>, _ count: Int) -> Bool {
-        if count > 16 { return memcmp(left, right, count) == 0 }
-        let (left, right) = (UnsafeRawPointer(left), UnsafeRawPointer(right))
-        if count >= 8 {
-            let last = count &- 8
-            return left.loadUnaligned(as: UInt64.self) == right.loadUnaligned(as: UInt64.self)
-                && left.loadUnaligned(fromByteOffset: last, as: UInt64.self)
-                    == right.loadUnaligned(fromByteOffset: last, as: UInt64.self)
-        }
-        if count >= 4 {
-            let last = count &- 4
-            return left.loadUnaligned(as: UInt32.self) == right.loadUnaligned(as: UInt32.self)
-                && left.loadUnaligned(fromByteOffset: last, as: UInt32.self)
-                    == right.loadUnaligned(fromByteOffset: last, as: UInt32.self)
-        }
-        for index in 0..<count
-        where left.load(fromByteOffset: index, as: UInt8.self) != right.load(fromByteOffset: index, as: UInt8.self) {
-            return false
-        }
-        return true
+        clarkspur_json_are_equal(left, right, count)
     }
 }
 

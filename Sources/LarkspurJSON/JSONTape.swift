@@ -1,4 +1,7 @@
-/// The kind of a node. Strings have three kinds, so that a reader knows without a search what a string needs.
+internal import CLarkspur
+
+/// The kind of a node, as in `json.h`. Strings have three kinds, so that a reader knows without a search what a string
+/// needs.
 enum JSONKind: UInt8 {
     case null, no, yes
     /// An integer of at most 18 digits. The node has its value.
@@ -16,40 +19,37 @@ enum JSONKind: UInt8 {
     case array, object
 }
 
-/// A value or a key of a document, as an entry of a tape.
+/// A value or a key of a document, as an entry of a tape. The header `json.h` describes nodes.
 ///
 /// A tape has the nodes of a document in the order of the text. An array is one node, followed by its elements. An
-/// object is two nodes, followed by a key node and a value for each member. The object's second node is scratch space
-/// of the decoder.
-struct JSONNode: Sendable {
-    /// The kind in bits 0–7, flags in bits 8–15, the length of an `integer` or a `double` in bits 16–31,
-    /// the offset in the text in bits 32–63.
-    var head: UInt64
-    /// For `integer` and `double` the value, for `number` the length of its text. For strings the length in the low
-    /// half, and for keys a hash in the high half. For arrays and objects the index of the node behind the last
-    /// content in the low half, and the number of elements or members in the high half.
-    var extra: UInt64
+/// object is two nodes, followed by a key node and a value for each member. The object's second node has the number of
+/// the object's shape, and is scratch space of the decoder.
+typealias JSONNode = clarkspur_json_node
 
+extension JSONNode {
     /// In an object: a key occurs twice.
-    static let hasDuplicates: UInt64 = 1 << 8
+    @inline(__always) static var hasDuplicates: UInt64 { UInt64(clarkspur_json_has_duplicates) }
     /// In an object: a key has escapes or characters beyond ASCII, so that keys with different bytes can be equal.
-    static let hasUnusualKeys: UInt64 = 1 << 9
+    @inline(__always) static var hasUnusualKeys: UInt64 { UInt64(clarkspur_json_has_unusual_keys) }
     /// In a key: the same key occurs again in the object, and that value counts.
-    static let isShadowed: UInt64 = 1 << 10
+    @inline(__always) static var isShadowed: UInt64 { UInt64(clarkspur_json_is_shadowed) }
 
-    @inline(__always)
-    init(_ kind: JSONKind, at offset: Int, _ extra: UInt64) {
-        head = UInt64(kind.rawValue) | UInt64(truncatingIfNeeded: offset) << 32
-        self.extra = extra
-    }
-
-    // A cast and not `init(rawValue:)`, which the compiler does not inline. Only a node's initializer sets these bits.
+    // A cast and not `init(rawValue:)`, which the compiler does not inline. Only the parser sets these bits.
     @inline(__always) var kind: JSONKind { unsafeBitCast(UInt8(truncatingIfNeeded: head), to: JSONKind.self) }
     @inline(__always) var offset: Int { Int(truncatingIfNeeded: head >> 32) }
     @inline(__always) var length: Int { Int(truncatingIfNeeded: extra & 0xFFFF_FFFF) }
     @inline(__always) var end: Int { Int(truncatingIfNeeded: extra & 0xFFFF_FFFF) }
     @inline(__always) var count: Int { Int(truncatingIfNeeded: extra >> 32) }
     @inline(__always) func has(_ flag: UInt64) -> Bool { head & flag != 0 }
+
+    /// In an object's second node: the number of the shape, or 0 if the object has none. Objects of the same shape have
+    /// the same keys with the same bytes in the same order, each key once.
+    @inline(__always) var shape: Int { Int(truncatingIfNeeded: head >> 32) }
+    /// In an object's second node: the index of the key that the decoder expects next, or 0 for the first one.
+    @inline(__always) var expectedKey: Int {
+        get { Int(truncatingIfNeeded: head & 0xFFFF_FFFF) }
+        set { head = head & ~0xFFFF_FFFF | UInt64(truncatingIfNeeded: newValue) }
+    }
 }
 
 /// A view of a document's text and nodes. The text and the nodes must outlive the view.

@@ -8,6 +8,7 @@
 #include "hash.h"
 #include "heap.h"
 #include "http2.h"
+#include "json.h"
 #include "loopback.h"
 #include "names.h"
 #include "netlink.h"
