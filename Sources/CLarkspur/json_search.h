@@ -28,6 +28,7 @@ typedef __m128i vector;
 enum { mask_bits = 1 };
 
 INLINE vector load_vector(const uint8_t *bytes) { return _mm_loadu_si128((const __m128i *)bytes); }
+INLINE void store_vector(uint8_t *bytes, vector value) { _mm_storeu_si128((__m128i *)bytes, value); }
 INLINE vector equals(vector bytes, uint8_t byte) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)byte)); }
 INLINE vector are_same(vector left, vector right) { return _mm_cmpeq_epi8(left, right); }
 INLINE vector either(vector left, vector right) { return _mm_or_si128(left, right); }
@@ -39,6 +40,7 @@ typedef uint8x16_t vector;
 enum { mask_bits = 4 };
 
 INLINE vector load_vector(const uint8_t *bytes) { return vld1q_u8(bytes); }
+INLINE void store_vector(uint8_t *bytes, vector value) { vst1q_u8(bytes, value); }
 INLINE vector equals(vector bytes, uint8_t byte) { return vceqq_u8(bytes, vdupq_n_u8(byte)); }
 INLINE vector are_same(vector left, vector right) { return vceqq_u8(left, right); }
 INLINE vector either(vector left, vector right) { return vorrq_u8(left, right); }

@@ -36,6 +36,36 @@ struct JSONTapeReader {
     let shapes: UnsafeMutableBufferPointer<Shape>
     let keepsDuplicates: Bool
 
+    /// The values of an array or an object. An array is made of this sequence, and not by
+    /// `init(unsafeUninitializedCapacity:)`: the compiler does not specialize that, which would cost a search for the
+    /// type of each array's memory.
+    private struct Values: Sequence, IteratorProtocol {
+        let reader: JSONTapeReader
+        var index: Int
+        /// The number of nodes before each value: 1 in an object, for the key.
+        let keys: Int
+        var underestimatedCount: Int
+
+        @inline(__always)
+        mutating func next() -> JSON? {
+            guard underestimatedCount > 0 else { return nil }
+            underestimatedCount &-= 1
+            let value = index &+ keys
+            let node = reader.tape.nodes[value]
+            switch node.kind {
+            case .array:
+                index = node.end
+                return .array(reader.elements(value))
+            case .object:
+                index = node.end
+                return .object(reader.object(value))
+            default:
+                index = value &+ 1
+                return reader.tape.scalar(value)
+            }
+        }
+    }
+
     /// Returns the value at the index. Recurses up to `JSON.maximumDepth`, which the parser has checked.
     func value(at index: Int) -> JSON {
         switch tape.nodes[index].kind {
@@ -46,30 +76,14 @@ struct JSONTapeReader {
     }
 
     private func elements(_ index: Int) -> [JSON] {
-        let count = tape.nodes[index].count
-        return [JSON](unsafeUninitializedCapacity: count) { elements, initializedCount in
-            var element = index &+ 1
-            for position in 0..<count {
-                elements.initializeElement(at: position, to: value(at: element))
-                element = tape.index(after: element)
-            }
-            initializedCount = count
-        }
+        Array(Values(reader: self, index: index &+ 1, keys: 0, underestimatedCount: tape.nodes[index].count))
     }
 
     private func object(_ index: Int) -> JSON.Object {
         let node = tape.nodes[index]
         guard node.count > 0 else { return JSON.Object() }
         guard keepsDuplicates || !node.has(JSONNode.hasDuplicates) else { return distinct(index) }
-        let count = node.count
-        let values = [JSON](unsafeUninitializedCapacity: count) { values, initializedCount in
-            var value = index &+ 3
-            for position in 0..<count {
-                values.initializeElement(at: position, to: self.value(at: value))
-                value = tape.index(after: value) &+ 1
-            }
-            initializedCount = count
-        }
+        let values = Array(Values(reader: self, index: index &+ 2, keys: 1, underestimatedCount: node.count))
         return JSON.Object(keys(of: index), values)
     }
 

@@ -43,7 +43,7 @@ enum {
 
 typedef struct {
     // The kind in bits 0–7, flags in bits 8–15, the length of an integer or a double in bits 16–31, the offset in the
-    // text in bits 32–63. In an object's second node: the number of the shape in bits 32–63, or 0.
+    // text in bits 32–63. In the second node of an object: the number of its shape in bits 32–63, or 0.
     uint64_t head;
     // For integers and doubles the value, for other numbers the length of the text. For strings the length in the low
     // half, and for keys a hash in the high half. For arrays and objects the index of the node behind the last content
@@ -126,6 +126,12 @@ typedef struct {
 // Objects without duplicate keys that have the same keys with the same bytes in the same order have the same shape.
 // Most objects of a document have the shape of an earlier one, and then only need a comparison with its keys.
 clarkspur_json_state clarkspur_json_parse(clarkspur_json_parser *parser);
+
+// Writes a string's text without its escapes, and returns the number of written bytes. The text has been checked by the
+// parser. The output has room for `count` bytes, and does not overlap the text.
+size_t clarkspur_json_unescape(const uint8_t *bytes, size_t count, uint8_t *output);
+// The same without vector instructions.
+size_t clarkspur_json_unescape_portable(const uint8_t *bytes, size_t count, uint8_t *output);
 
 // Returns the number of bytes before the first byte that is not plain text of a string: a quotation mark, a backslash,
 // a control character or a byte beyond ASCII.

@@ -98,4 +98,27 @@ struct JSONSearchTests {
             #expect(try JSON.Decoder().decode([Double].self, from: Data("[\(fraction)]".utf8)) == [Double(fraction)])
         }
     }
+
+    @Test("Escapes at each place of a text are decoded, and the portable twin writes the same bytes")
+    func escapes() {
+        let escapes: [(String, String)] = [
+            ("\\n", "\n"), ("\\\\", "\\"), ("\\\"", "\""), ("\\/", "/"), ("\\b\\f\\r\\t", "\u{8}\u{C}\r\t"),
+            ("\\u0041", "A"), ("\\u0000", "\0"), ("\\u00E9", "\u{E9}"), ("\\u6f22", "漢"), ("\\uD83D\\uDE00", "😀"),
+            ("\\uFFFF\\udbff\\udfff", "\u{FFFF}\u{10FFFF}"),
+        ]
+        for (escaped, expected) in escapes {
+            for count in 0...40 {
+                let (before, behind) = (String(repeating: "k", count: count), String(repeating: "é", count: 40 - count))
+                let text = Array((before + escaped + behind + escaped).utf8)
+                for unescape in [clarkspur_json_unescape, clarkspur_json_unescape_portable] {
+                    withExactCopy(text) { copy in
+                        let output = UnsafeMutablePointer<UInt8>.allocate(capacity: text.count)
+                        defer { output.deallocate() }
+                        let written = UnsafeBufferPointer(start: output, count: unescape(copy, text.count, output))
+                        #expect(written.elementsEqual((before + expected + behind + expected).utf8))
+                    }
+                }
+            }
+        }
+    }
 }
