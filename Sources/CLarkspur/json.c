@@ -5,16 +5,15 @@
 // Nodes that one value and the key behind it need at most.
 enum { nodes_of_step = 4 };
 
-// The parser's progress in local variables, which the compiler keeps in registers.
+// The parser's progress in local variables: few enough for the compiler to keep them in registers.
 typedef struct {
     clarkspur_json_parser *parser;
     // The next byte. After a fault, the byte of the fault.
     const uint8_t *at, *end;
     // The memory of the next node.
     clarkspur_json_node *next;
-    // The innermost open array or object.
-    clarkspur_json_frame frame;
-    size_t depth;
+    // The innermost open array or object. At depth 0 it is the first frame, which stands for the document.
+    clarkspur_json_frame *frame;
 } cursor;
 
 // No state: parsing continues, behind a value or before the first value of an array or object.
@@ -31,12 +30,27 @@ INLINE void append(cursor *self, uint64_t kind, const uint8_t *at, uint64_t extr
     self->next++;
 }
 
+// Skips white space, of which there is usually none or one space. Returns the next byte, or 0 at the end of the text.
+INLINE uint8_t next_byte(cursor *self) {
+    if (self->at == self->end) { return 0; }
+    uint8_t byte = *self->at;
+    if (byte > ' ') { return byte; }
+    if (byte == ' ' && remaining(self->at, self->end) > 1) {
+        byte = *++self->at;
+        if (byte > ' ') { return byte; }
+    }
+    self->at = long_space_end(self->at, self->end);
+    return byte_at(self->at, self->end);
+}
+
+INLINE size_t depth(const cursor *self) { return (size_t)(self->frame - self->parser->frames); }
+
 INLINE uint32_t node_index(const cursor *self) { return (uint32_t)(self->next - self->parser->nodes); }
 
 INLINE int string(cursor *self) {
     const uint8_t *start = self->at + 1;
     string_end text = parse_text(start, self->end);
-    if (UNLIKELY(text.kind < 0)) { return fault(self, text.at, (clarkspur_json_state)-text.kind); }
+    if (text.kind < 0) { return fault(self, text.at, (clarkspur_json_state)-text.kind); }
     append(self, (uint64_t)text.kind, start, (uint64_t)(text.at - start));
     self->at = text.at + 1;
     return behind_value;
@@ -77,17 +91,17 @@ INLINE int number(cursor *self) {
     uint64_t magnitude = 0;
     const uint8_t *at = digits_end(digits, end, &magnitude);
     size_t whole = (size_t)(at - digits), fraction = 0;
-    if (UNLIKELY(whole == 0)) { return fault(self, at, clarkspur_json_expected_digit); }
-    if (UNLIKELY(whole > 1 && *digits == '0')) { return fault(self, digits, clarkspur_json_leading_zero); }
+    if (whole == 0) { return fault(self, at, clarkspur_json_expected_digit); }
+    if (whole > 1 && *digits == '0') { return fault(self, digits, clarkspur_json_leading_zero); }
     if (byte_at(at, end) == '.') {
         const uint8_t *point = at + 1;
         at = digits_end(point, end, &magnitude);
         fraction = (size_t)(at - point);
-        if (UNLIKELY(fraction == 0)) { return fault(self, at, clarkspur_json_expected_fraction); }
+        if (fraction == 0) { return fault(self, at, clarkspur_json_expected_fraction); }
     }
     // With more than 18 digits, `magnitude` may have overflowed.
     bool is_exact = whole + fraction <= 18;
-    if (UNLIKELY((byte_at(at, end) | 0x20) == 'e')) {
+    if ((byte_at(at, end) | 0x20) == 'e') {
         string_end result = exponent(at, end);
         if (result.kind < 0) { return fault(self, result.at, (clarkspur_json_state)-result.kind); }
         at = result.at;
@@ -103,19 +117,27 @@ INLINE int number(cursor *self) {
     return behind_value;
 }
 
-INLINE int word(cursor *self, const char *text, clarkspur_json_kind kind, clarkspur_json_state state) {
-    const uint8_t *start = self->at;
-    for (; *text; text++, self->at++) {
-        if (byte_at(self->at, self->end) != (uint8_t)*text) { return (int)state; }
+// Returns the address of the first byte that differs from a word.
+OUTLINE const uint8_t *word_fault(const uint8_t *at, const uint8_t *end, const char *text) {
+    for (; byte_at(at, end) == (uint8_t)*text; text++) { at++; }
+    return at;
+}
+
+// Parses a word, of which the first byte has been compared.
+INLINE int word(cursor *self, const char *text, size_t length, clarkspur_json_kind kind, clarkspur_json_state state) {
+    const uint8_t *last = self->at + length - 4;
+    if (remaining(self->at, self->end) < length || memcmp(last, text + length - 4, 4) != 0) {
+        return fault(self, word_fault(self->at, self->end, text), state);
     }
-    append(self, kind, start, 0);
+    append(self, kind, self->at, 0);
+    self->at += length;
     return behind_value;
 }
 
 // Returns the place of the shape of an object with this first key. The depth keeps the shapes of an object and of
 // objects in it apart.
 INLINE uint32_t *model_place(const cursor *self, uint64_t first_key_extra) {
-    return &self->parser->models[((first_key_extra >> 32) + self->depth) % clarkspur_json_shape_count];
+    return &self->parser->models[((first_key_extra >> 32) + depth(self)) % clarkspur_json_shape_count];
 }
 
 // Returns the index of the node behind a value.
@@ -131,9 +153,9 @@ INLINE void select_model(cursor *self) {
     const uint8_t *bytes = self->parser->bytes;
     size_t length = (uint32_t)key->extra;
     if (!clarkspur_json_are_equal(bytes + (nodes[model + 2].head >> 32), bytes + (key->head >> 32), length)) { return; }
-    self->frame.model_end = (uint32_t)nodes[model].extra;
-    self->frame.model_key = index_after(nodes, model + 3);
-    self->frame.shape = (uint32_t)(nodes[model + 1].head >> 32);
+    self->frame->model_end = (uint32_t)nodes[model].extra;
+    self->frame->model_key = index_after(nodes, model + 3);
+    self->frame->shape = (uint32_t)(nodes[model + 1].head >> 32);
 }
 
 // Notes the hash of a key, to find duplicates.
@@ -153,12 +175,12 @@ OUTLINE void leave_model(clarkspur_json_frame *frame, const clarkspur_json_node 
 
 // Parses a key that equals the expected key of an earlier object. Returns false if it differs.
 INLINE bool expected_key(cursor *self) {
-    clarkspur_json_frame *frame = &self->frame;
+    clarkspur_json_frame *frame = self->frame;
     if (frame->model_key == 0) { return false; }
     const clarkspur_json_node *model = self->parser->nodes + frame->model_key;
     const uint8_t *start = self->at + 1, *text = self->parser->bytes + (model->head >> 32);
     size_t length = (uint32_t)model->extra;
-    if (LIKELY(frame->model_key < frame->model_end && key_follows(start, self->end, text, length))) {
+    if (frame->model_key < frame->model_end && key_follows(start, self->end, text, length)) {
         append(self, model->head & 0xFF, start, model->extra);
         self->at = start + length + 1;
         frame->model_key = index_after(self->parser->nodes, frame->model_key + 1);
@@ -170,10 +192,10 @@ INLINE bool expected_key(cursor *self) {
 
 // Parses a key that no earlier object predicts.
 INLINE int other_key(cursor *self) {
-    clarkspur_json_frame *frame = &self->frame;
+    clarkspur_json_frame *frame = self->frame;
     const uint8_t *start = self->at + 1;
     string_end text = parse_text(start, self->end);
-    if (UNLIKELY(text.kind < 0)) { return fault(self, text.at, (clarkspur_json_state)-text.kind); }
+    if (text.kind < 0) { return fault(self, text.at, (clarkspur_json_state)-text.kind); }
     size_t length = (size_t)(text.at - start);
     append(self, (uint64_t)text.kind, start, (uint64_t)clarkspur_json_hash(start, length) << 32 | length);
     self->at = text.at + 1;
@@ -184,43 +206,40 @@ INLINE int other_key(cursor *self) {
 
 // Parses a key and its colon.
 INLINE int key(cursor *self) {
-    self->at = skip_space(self->at, self->end);
-    if (UNLIKELY(byte_at(self->at, self->end) != '"')) { return clarkspur_json_expected_key; }
+    if (next_byte(self) != '"') { return clarkspur_json_expected_key; }
     if (!expected_key(self)) {
         int state = other_key(self);
-        if (UNLIKELY(state != before_value)) { return state; }
+        if (state != before_value) { return state; }
     }
-    if (UNLIKELY((self->next[-1].head & 0xFF) != clarkspur_json_plain)) {
-        self->parser->nodes[self->frame.start].head |= clarkspur_json_has_unusual_keys;
+    if ((self->next[-1].head & 0xFF) != clarkspur_json_plain) {
+        self->parser->nodes[self->frame->start].head |= clarkspur_json_has_unusual_keys;
     }
-    self->at = skip_space(self->at, self->end);
-    if (UNLIKELY(byte_at(self->at, self->end) != ':')) { return clarkspur_json_expected_colon; }
+    if (next_byte(self) != ':') { return clarkspur_json_expected_colon; }
     self->at++;
     return before_value;
 }
 
 // Opens an array or an object, and parses an object's first key.
 INLINE int open_container(cursor *self, bool is_object) {
-    if (UNLIKELY(self->depth >= self->parser->maximum_depth)) { return clarkspur_json_too_deep; }
+    if (depth(self) >= self->parser->maximum_depth) { return clarkspur_json_too_deep; }
     uint32_t start = node_index(self);
     append(self, is_object ? clarkspur_json_object : clarkspur_json_array, self->at, 0);
     if (is_object) { append(self, clarkspur_json_null, self->parser->bytes, 0); }
-    self->at = skip_space(self->at + 1, self->end);
-    if (byte_at(self->at, self->end) == (is_object ? '}' : ']')) {
+    self->at++;
+    if (next_byte(self) == (is_object ? '}' : ']')) {
         self->at++;
         self->parser->nodes[start].extra = node_index(self);
         return behind_value;
     }
-    if (self->depth > 0) { self->parser->frames[self->depth - 1] = self->frame; }
-    self->depth++;
-    self->frame = (clarkspur_json_frame){.start = start, .is_object = is_object};
+    *++self->frame = (clarkspur_json_frame){.start = start, .is_object = is_object};
     return is_object ? key(self) : before_value;
 }
 
 INLINE int value(cursor *self) {
-    self->at = skip_space(self->at, self->end);
-    switch (byte_at(self->at, self->end)) {
-    case '"': return string(self);
+    uint8_t byte = next_byte(self);
+    // Most values are strings.
+    if (byte == '"') { return string(self); }
+    switch (byte) {
     case '-':
     case '0':
     case '1':
@@ -234,9 +253,9 @@ INLINE int value(cursor *self) {
     case '9': return number(self);
     case '{': return open_container(self, true);
     case '[': return open_container(self, false);
-    case 't': return word(self, "true", clarkspur_json_yes, clarkspur_json_expected_true);
-    case 'f': return word(self, "false", clarkspur_json_no, clarkspur_json_expected_false);
-    case 'n': return word(self, "null", clarkspur_json_null, clarkspur_json_expected_null);
+    case 't': return word(self, "true", 4, clarkspur_json_yes, clarkspur_json_expected_true);
+    case 'f': return word(self, "false", 5, clarkspur_json_no, clarkspur_json_expected_false);
+    case 'n': return word(self, "null", 4, clarkspur_json_null, clarkspur_json_expected_null);
     default: return clarkspur_json_expected_value;
     }
 }
@@ -249,7 +268,7 @@ INLINE void add_model(clarkspur_json_parser *parser, uint32_t *place, uint32_t o
 
 // Ends an object: gives it a shape, or lets the caller look for duplicate keys.
 INLINE int close_object(cursor *self) {
-    clarkspur_json_frame *frame = &self->frame;
+    clarkspur_json_frame *frame = self->frame;
     clarkspur_json_node *nodes = self->parser->nodes;
     if (frame->model_key != 0) {
         if (frame->model_key == frame->model_end) {
@@ -259,32 +278,32 @@ INLINE int close_object(cursor *self) {
         // The object has only the first keys of the other one.
         leave_model(frame, nodes, node_index(self));
     }
-    if (frame->may_repeat && frame->count > 1) { return clarkspur_json_may_repeat; }
+    if (frame->may_repeat && frame->count > 1) {
+        self->parser->object = frame->start;
+        return clarkspur_json_may_repeat;
+    }
     add_model(self->parser, model_place(self, nodes[frame->start + 2].extra), frame->start);
     return behind_value;
 }
 
 // Closes arrays and objects whose end follows, up to one in which another value follows.
 INLINE int close_ended(cursor *self) {
-    while (self->depth > 0) {
-        clarkspur_json_frame *frame = &self->frame;
+    while (self->frame != self->parser->frames) {
+        clarkspur_json_frame *frame = self->frame;
         frame->count++;
-        self->at = skip_space(self->at, self->end);
-        uint8_t byte = byte_at(self->at, self->end);
+        uint8_t byte = next_byte(self);
         if (byte == ',') {
             self->at++;
             return frame->is_object ? key(self) : before_value;
         }
-        if (UNLIKELY(byte != (frame->is_object ? '}' : ']'))) {
+        if (byte != (frame->is_object ? '}' : ']')) {
             return frame->is_object ? clarkspur_json_expected_member_end : clarkspur_json_expected_element_end;
         }
         self->at++;
         self->parser->nodes[frame->start].extra = (uint64_t)frame->count << 32 | node_index(self);
         int state = frame->is_object ? close_object(self) : behind_value;
-        self->parser->object = frame->start;
-        self->depth--;
-        if (self->depth > 0) { *frame = self->parser->frames[self->depth - 1]; }
-        if (UNLIKELY(state != behind_value)) { return state; }
+        self->frame--;
+        if (state != behind_value) { return state; }
     }
     return clarkspur_json_ended;
 }
@@ -293,11 +312,11 @@ INLINE int close_ended(cursor *self) {
 INLINE int resume(cursor *self) {
     clarkspur_json_parser *parser = self->parser;
     const clarkspur_json_node *object = parser->nodes + parser->object;
-    self->depth++;
-    if (!(object->head & clarkspur_json_has_duplicates)) {
-        add_model(parser, model_place(self, object[2].extra), (uint32_t)parser->object);
-    }
-    self->depth--;
+    // The place of the shape is that at the depth of the object.
+    self->frame++;
+    uint32_t *place = model_place(self, object[2].extra);
+    self->frame--;
+    if (!(object->head & clarkspur_json_has_duplicates)) { add_model(parser, place, (uint32_t)parser->object); }
     return close_ended(self);
 }
 
@@ -307,24 +326,22 @@ clarkspur_json_state clarkspur_json_parse(clarkspur_json_parser *parser) {
         .at = parser->bytes + parser->position,
         .end = parser->bytes + parser->count,
         .next = parser->nodes + parser->node_count,
-        .depth = parser->depth,
+        .frame = parser->frames + parser->depth,
     };
     const clarkspur_json_node *last = parser->nodes + parser->node_capacity - nodes_of_step;
-    if (self.depth > 0) { self.frame = parser->frames[self.depth - 1]; }
     int state = parser->is_behind_value ? resume(&self) : before_value;
     while (state == before_value) {
-        if (UNLIKELY(self.next > last)) {
+        if (self.next > last) {
             state = clarkspur_json_needs_nodes;
         } else {
             state = value(&self);
             if (state == behind_value) { state = close_ended(&self); }
         }
     }
-    if (self.depth > 0) { parser->frames[self.depth - 1] = self.frame; }
     parser->is_behind_value = state == clarkspur_json_may_repeat;
     parser->position = (size_t)(self.at - parser->bytes);
     parser->node_count = (size_t)(self.next - parser->nodes);
-    parser->depth = self.depth;
+    parser->depth = depth(&self);
     return (clarkspur_json_state)state;
 }
 

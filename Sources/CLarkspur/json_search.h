@@ -17,8 +17,6 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define OUTLINE static __attribute__((noinline))
-#define LIKELY(condition) __builtin_expect(!!(condition), 1)
-#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 enum { vector_size = 16 };
 
@@ -87,7 +85,7 @@ INLINE const uint8_t *portable_plain_end(const uint8_t *at, const uint8_t *end) 
 
 INLINE const uint8_t *plain_end(const uint8_t *at, const uint8_t *end) {
 #if HAS_VECTORS
-    while (LIKELY(remaining(at, end) >= vector_size)) {
+    while (remaining(at, end) >= vector_size) {
         vector bytes = load_vector(at);
         uint64_t stops = mask(either(either(equals(bytes, '"'), equals(bytes, '\\')), are_below_space(bytes)));
         if (stops != 0) { return at + __builtin_ctzll(stops) / mask_bits; }
@@ -119,21 +117,11 @@ INLINE const uint8_t *space_end(const uint8_t *at, const uint8_t *end) {
 
 OUTLINE const uint8_t *long_space_end(const uint8_t *at, const uint8_t *end) { return space_end(at, end); }
 
-// Skips white space, of which there is usually none or one space.
-INLINE const uint8_t *skip_space(const uint8_t *at, const uint8_t *end) {
-    if (at == end || *at > ' ') { return at; }
-    if (*at == ' ') {
-        at++;
-        if (at == end || *at > ' ') { return at; }
-    }
-    return long_space_end(at, end);
-}
-
 // Returns whether a key follows: a text that was found earlier, and a quotation mark. The text is before `at`.
 INLINE bool key_follows(const uint8_t *at, const uint8_t *end, const uint8_t *text, size_t count) {
     if (remaining(at, end) <= count || at[count] != '"') { return false; }
 #if HAS_VECTORS
-    if (count <= vector_size && LIKELY(remaining(at, end) >= vector_size)) {
+    if (count <= vector_size && remaining(at, end) >= vector_size) {
         uint64_t different = ~mask(are_same(load_vector(at), load_vector(text)));
         return count == 0 || different << (64 - mask_bits * count) == 0;
     }

@@ -114,6 +114,6 @@ OUTLINE string_end rest_of_string(const uint8_t *start, const uint8_t *at, const
 // Parses a string from its text on. The result's address is that of the closing quotation mark.
 INLINE string_end parse_text(const uint8_t *start, const uint8_t *end) {
     const uint8_t *at = plain_end(start, end);
-    if (LIKELY(at < end && *at == '"')) { return (string_end){at, clarkspur_json_plain}; }
+    if (at < end && *at == '"') { return (string_end){at, clarkspur_json_plain}; }
     return rest_of_string(start, at, end);
 }

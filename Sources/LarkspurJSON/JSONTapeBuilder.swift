@@ -38,7 +38,7 @@ struct JSONTapeBuilder {
     }
 
     private mutating func document() throws(JSONError) -> JSONTape {
-        parser.frames = .allocate(capacity: JSON.maximumDepth)
+        parser.frames = .allocate(capacity: JSON.maximumDepth + 1)
         defer { parser.frames.deallocate() }
         do throws(JSONError) {
             guard text.count <= Self.maximumSize else {

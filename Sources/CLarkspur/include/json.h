@@ -109,7 +109,7 @@ typedef struct {
     clarkspur_json_node *nodes;
     // The capacity is at least 64 nodes.
     size_t node_count, node_capacity;
-    // Memory for `maximum_depth` frames.
+    // Memory for one more frame than `maximum_depth`. The first frame stands for the document.
     clarkspur_json_frame *frames;
     // The nesting of arrays and objects.
     size_t depth, maximum_depth;
