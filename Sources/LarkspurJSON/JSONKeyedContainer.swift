@@ -1,9 +1,17 @@
+/// The values of an object by converted key. A class, because a container is copied for each member that is decoded:
+/// copying no class costs nothing, and copying no dictionary does.
+private final class JSONKeyIndex {
+    let values: [String: Int]
+
+    init(_ values: [String: Int]) { self.values = values }
+}
+
 /// The members of an object, as a type's `init(from:)` reads them.
 struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private let scan: JSONScan
     private let object: Int
     /// The values by converted key, if the decoder converts keys or the object has many unusual keys.
-    private let converted: [String: Int]?
+    private let index: JSONKeyIndex?
 
     /// The maximum number of members of which unusual keys are searched without an index.
     private static var searchLimit: Int { 16 }
@@ -13,13 +21,13 @@ struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let node = scan.nodes[object]
         // A search for an unusual key compares strings. Without an index, a dictionary would search all keys for each.
         let hasIndex = scan.convertsKeys || node.has(JSONNode.hasUnusualKeys) && node.count > Self.searchLimit
-        converted = hasIndex ? scan.convertedMembers(of: object, isDictionary: isDictionary) : nil
+        index = hasIndex ? JSONKeyIndex(scan.convertedMembers(of: object, isDictionary: isDictionary)) : nil
     }
 
     var codingPath: [any CodingKey] { scan.path(to: object) }
 
     var allKeys: [Key] {
-        if scan.convertsKeys, let converted { return converted.keys.compactMap { Key(stringValue: $0) } }
+        if scan.convertsKeys, let index { return index.values.keys.compactMap { Key(stringValue: $0) } }
         var keys: [Key] = []
         keys.reserveCapacity(scan.nodes[object].count)
         scan.forEachMember(of: object) { name, _ in
@@ -30,7 +38,7 @@ struct JSONKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     @inline(__always)
     private func find(_ key: some CodingKey) -> Int? {
-        if let converted { return converted[key.stringValue] }
+        if let index { return index.values[key.stringValue] }
         return scan.member(key.stringValue, in: object)
     }
 

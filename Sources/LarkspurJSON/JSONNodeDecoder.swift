@@ -14,7 +14,10 @@ struct JSONNodeDecoder: Swift.Decoder, SingleValueDecodingContainer {
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard scan.kind(index) == .object else { throw scan.mismatch([String: Any].self, index) }
-        return KeyedDecodingContainer(JSONKeyedContainer(scan, index, isDictionary: isDictionary))
+        guard let maker = scan.state.pointee.makers.maker(type) else {
+            return KeyedDecodingContainer(JSONKeyedContainer(scan, index, isDictionary: isDictionary))
+        }
+        return maker.container(scan, index, isDictionary: isDictionary)
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {

@@ -12,6 +12,7 @@ final class JSONScan {
         var lines = JSONLines()
         /// The objects that are being decoded as dictionaries, whose keys are not converted in coding paths.
         var dictionaries: Set<Int> = []
+        var makers = JSONContainerMakers()
     }
 
     /// A child of a container, for a walk to a later child.
