@@ -27,12 +27,6 @@ extension ParameterEncoder where Self == ClosureParameterEncoder {
     public static func custom(_ body: @escaping ClosureParameterEncoder.Body) -> Self { Self(body) }
 }
 
-
-extension [any CodingKey] {
-    /// The coding path as a suffix of a message, such as ` at outer.0.inner`; empty for the outermost value.
-    var errorSuffix: String { isEmpty ? "" : " at \(map(\.stringValue).joined(separator: "."))" }
-}
-
 extension OutgoingRequest {
     /// Sets the body. Also sets the content type, unless the request already has a content type.
     mutating func setBody(_ data: Data, contentType: String) {

@@ -19,3 +19,8 @@ extension RequestError {
             underlying: error)
     }
 }
+
+extension [any CodingKey] {
+    /// The coding path as a suffix of a message, such as ` at outer.0.inner`; empty for the outermost value.
+    var errorSuffix: String { isEmpty ? "" : " at \(map(\.stringValue).joined(separator: "."))" }
+}
