@@ -8,6 +8,8 @@ struct WebSocketReconnector: RequestInterceptor {
         self.rules = rules
     }
 
+    func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {}
+
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
         let (number, wasOpen, code) = socket.link.withLock { ($0.failures, $0.head != nil, $0.peerClose?.code) }
         guard isTransient(error, wasOpen: wasOpen, code ?? .abnormal) else { return .doNotRetry }

@@ -75,6 +75,11 @@ public struct RequestCompressor: RequestInterceptor {
         request.headers.update(.contentEncoding(coding.rawValue))
         request.headers.remove(name: "Content-Length")  // the length of the uncompressed body
     }
+
+    /// Retries nothing.
+    public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
+        .doNotRetry
+    }
 }
 
 extension RequestCompressor {

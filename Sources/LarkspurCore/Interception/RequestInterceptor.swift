@@ -64,21 +64,16 @@ public enum RetryResult: Sendable {
     }
 }
 
-/// A type that adapts requests and decides about retries. By default, both methods have no effect: the request is not
-/// changed and not retried.
+/// A type that adapts requests and decides about retries.
 ///
-/// A method with a wrong signature, such as Alamofire's with a completion handler, compiles because of these defaults,
-/// but is never called. A type that only adapts or only retries should conform to ``RequestAdapter`` or
-/// ``RequestRetrier``. These protocols have no default methods, so the compiler finds the mistake.
+/// Neither method has a default. So the compiler finds a method with another signature, such as Alamofire's with a
+/// completion handler, which would never be called.
+///
+/// A type that only adapts or only retries conforms to ``RequestAdapter`` or ``RequestRetrier``. `.adapter(_:)` and
+/// `.retrier(_:)` make an interceptor of it:
+///
+///     let session = Session(interceptor: .adapter(Signed(key: key)))
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
-
-extension RequestInterceptor {
-    public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {}
-
-    public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        .doNotRetry
-    }
-}
 
 /// The reason why a retrier refuses another attempt. After a refusal, the session asks no other retrier.
 ///

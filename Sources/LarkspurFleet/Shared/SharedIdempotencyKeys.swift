@@ -49,6 +49,11 @@ public struct SharedIdempotencyKeys: RequestInterceptor {
         request.headers.add(name: header, value: try await key(for: operation))
     }
 
+    /// Retries nothing; a retrier beside this interceptor sends the same key again.
+    public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
+        .doNotRetry
+    }
+
     /// Returns the key of an operation, the same in all processes until its lifetime ends. If the store has none, it
     /// stores a random one.
     public func key(for operation: String) async throws(StoreError) -> String {

@@ -41,6 +41,11 @@ public struct APIKeyAuthentication: RequestInterceptor {
             request.url = try request.url.appendingQuery(item + key.percentEncoded)
         }
     }
+
+    /// Retries nothing, because a key cannot be renewed.
+    public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
+        .doNotRetry
+    }
 }
 
 extension RequestAdapter where Self == APIKeyAuthentication {

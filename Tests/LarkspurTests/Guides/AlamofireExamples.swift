@@ -178,6 +178,16 @@ struct AlamofireExamples {
             .adapt(using: Signed(key: key))
         _ = try await signed.serializingData().value
         #expect(log.requests.last?["X-Signature"] == "GET /orders key")
+        func sides() -> [Session] {
+            let one = Session(interceptor: .adapter(Signed(key: key)))
+            // swift-format-ignore
+            let both = Session(
+                configuration: .validated,
+                interceptor: Interceptor(
+                    adapters: [Signed(key: key)], retriers: [Patient()]))
+            return [one, both]
+        }
+        #expect(sides().map(\.configuration.interceptors.count) == [1, 1])
         func patience() -> Session {
             let patient = Session(
                 configuration: SessionConfiguration { $0.validation = [.standard] },

@@ -123,8 +123,7 @@ struct AdapterTests {
 
     @Test("An interceptor with nothing set changes nothing and retries nothing")
     func defaults() async throws {
-        struct Bare: RequestInterceptor {}
-        let session = log.session(interceptor: .composed(Bare(), Interceptor(adapt: nil), .composed())) { _, _ in
+        let session = log.session(interceptor: .composed(Interceptor(adapt: nil), .composed())) { _, _ in
             .failure(.connectionLost)
         }
         let request = await session.request("http://h/", headers: ["X": "1"])
