@@ -13,7 +13,10 @@ extension RequestPipeline {
     /// Calls the validators in order, beginning with the session's validators. The first validator that refuses the
     /// response fails the exchange.
     private func validate(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
-        guard exchange.error == nil, !plan.settings.validators.isEmpty else { return try conclude(exchange, plan) }
+        guard exchange.error == nil, !plan.settings.validators.isEmpty else {
+            core.reportUnvalidated(exchange, interceptors(plan))
+            return try conclude(exchange, plan)
+        }
         for validator in plan.settings.validators {
             do {
                 if try validator.checkAtOnce(exchange) { continue }
@@ -30,7 +33,10 @@ extension RequestPipeline {
     func validated(_ exchange: CompletedExchange) async throws(Exit) -> CompletedExchange {
         let plan = try core.enter(.validating)
         let validators = plan.settings.validators
-        guard !validators.isEmpty else { return exchange }
+        guard !validators.isEmpty else {
+            core.reportUnvalidated(exchange, interceptors(plan))
+            return exchange
+        }
         for validator in validators {
             guard core.isWithPipeline else { throw .abandon }
             do { try await inTime(plan) { try await validator.validate(exchange) } } catch {

@@ -32,6 +32,10 @@ public struct Interceptor: RequestInterceptor {
     }
 }
 
+extension Interceptor: StatusExpecting {
+    package func expects(_ status: Int) -> Bool { retry != nil && RetryPolicy.expectedStatuses.contains(status) }
+}
+
 /// An interceptor that combines several interceptors, and calls them in order.
 ///
 /// Each interceptor adapts the request that the previous interceptor has adapted. If an interceptor throws an error,

@@ -78,8 +78,8 @@ extension EventMonitor {
 ///
 /// Every `start` is followed by one `finish`, every `beginHop` by one `endHop`. A body in memory is decoded and
 /// validated after its hop has ended. A stream or a download is validated before its first bytes are delivered, which
-/// is before `endHop`. The events `suspend`, `resume`, `cancel` and `ignoreOption` can occur at any time. A request
-/// that is cancelled before it starts has no `start`.
+/// is before `endHop`. The events `suspend`, `resume`, `cancel` and `ignoreOption` can occur at any time, and `advise`
+/// in place of `validate`. A request that is cancelled before it starts has no `start`.
 #if compiler(>=6.3)
     @nonexhaustive(warn)
 #endif
@@ -149,6 +149,8 @@ public enum RequestEvent: Sendable {
     case finish(RequestError?)
     /// An event of a WebSocket, between `receiveHead` and `endHop`.
     case webSocket(WebSocketEvent)
+    /// The session makes a remark about the program, once for each kind of remark.
+    case advise(Advice)
     /// A setting was added after the request had finished, so it has no effect. The string names the kind of the
     /// setting: a validator, interceptor, monitor and so on.
     case ignoreOption(String)

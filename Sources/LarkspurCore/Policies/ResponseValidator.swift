@@ -50,6 +50,10 @@ public struct ResponseValidator: Sendable {
         if !accept.isEmpty { try validateContentType(exchange, accept) }
     })
 
+    /// A validator that accepts every response. It states that the program looks at the status itself, so that the
+    /// session makes no remark about a status that is not validated.
+    public static let anyStatus = ResponseValidator(library: { _ in })
+
     /// Returns a validator that accepts only these status codes.
     public static func status(_ acceptable: some Sequence<Int> & Sendable) -> ResponseValidator {
         let acceptable = Set(acceptable)  // some sequences can be iterated only once

@@ -19,6 +19,8 @@ package final class SessionContext: SessionStateProvider {
     /// again for each request.
     let knownHeaders: HTTPHeaders
     /// The retries that the session's budget still allows; nil without a limit.
+    /// The remarks that were made about the program.
+    let advice = AdviceRecord()
     let retryAccount: RetryAccount?
     /// The parts of the session that take part in each hop, the outermost first.
     package let participants: [any HopParticipant]

@@ -59,7 +59,7 @@ struct GettingStartedExamples {
         func firstOfAll() async throws {
             let session = Session()
             let joke = try await session.request("https://api.example.com/joke")
-                .serializingJSON().value
+                .validate().serializingJSON().value
             print(joke["setup"].string ?? "")
         }
         let session = Session(transport: stub)

@@ -1,0 +1,3 @@
+extension OfflineRetrier: StatusExpecting {
+    package func expects(_ status: Int) -> Bool { false }
+}

@@ -1,0 +1,11 @@
+extension AuthenticationInterceptor: StatusExpecting {
+    package func expects(_ status: Int) -> Bool { status == 401 }
+}
+
+extension DigestAuthentication: StatusExpecting {
+    package func expects(_ status: Int) -> Bool { status == 401 }
+}
+
+extension APIKeyAuthentication: StatusExpecting {
+    package func expects(_ status: Int) -> Bool { false }
+}
