@@ -1,0 +1,29 @@
+import Larkspur
+import LarkspurTesting
+import TestSupport
+import Testing
+
+/// Code of several guides that a newcomer needs in the first hour, word for word.
+@Suite("Guides: what a newcomer needs first", .limited)
+struct NewcomerExamples {
+    private let log = TransportLog()
+
+    @Test("A token is made of its text, for an origin in a variable")
+    func tokens() async throws {
+        let (text, refresh, base) = ("text", "refresh", "https://api.example.com")
+        let client = OAuth2Client(tokenURL: "https://id.example.com/token", clientID: "shop", clientSecret: "secret")
+        let saved = BearerToken(text)
+        // swift-format-ignore
+        let complete = BearerToken(
+            text, refreshToken: refresh, renewalDate: Date() + 3_000)
+        let tokens = BearerTokens(complete, for: base, renewedBy: client)
+        let key: any RequestInterceptor = .apiKey(text, for: "\(base)/v1")
+        #expect(saved.accessToken == "text" && !complete.requiresRefresh)
+        let session = log.session(interceptor: .composed(.authentication(tokens), key))
+        for host in ["api", "other"] {
+            _ = try await session.request("https://\(host).example.com/").serializingData().value
+        }
+        #expect(log.requests.map { $0["Authorization"] } == ["Bearer text", nil])
+        #expect(log.requests.map { $0["X-API-Key"] } == ["text", nil])
+    }
+}
