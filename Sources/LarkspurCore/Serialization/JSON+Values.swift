@@ -14,12 +14,28 @@ extension JSON {
         var reader = ValueReader()
         self = try reader.array(elements)
     }
+
+    /// Creates a value of Foundation's types: a `[String: Any]`, a `[Any]`, an `NSDictionary`, an `NSArray`, or a
+    /// single value that these can contain. Examples are the result of `JSONSerialization` and parameters for
+    /// AFNetworking.
+    ///
+    ///     let fields: [String: Any] = ["name": name, "tags": tags]
+    ///     let saved = try await session.request(url, parameters: JSON(foundation: fields))
+    ///
+    /// - Throws: `RequestError` with the code `.encodingFailed` for a value that JSON cannot represent, such as a
+    ///   `Date`, or a dictionary with keys that are not strings. The message has the path of the value.
+    public init(foundation value: Any) throws(RequestError) {
+        var reader = ValueReader()
+        self = try reader.root(value)
+    }
 }
 
 /// Converts values whose types are known only at run time.
 private struct ValueReader {
     /// The path of the current value, for error messages.
     private var path: [String] = []
+
+    mutating func root(_ value: Any) throws(RequestError) -> JSON { try converted(value) }
 
     mutating func array(_ elements: [Any]) throws(RequestError) -> JSON {
         var result: [JSON] = []
@@ -38,11 +54,21 @@ private struct ValueReader {
     private mutating func value(_ value: Any, at key: String) throws(RequestError) -> JSON {
         path.append(key)
         defer { path.removeLast() }
+        return try converted(value)
+    }
+
+    private mutating func converted(_ value: Any) throws(RequestError) -> JSON {
         guard path.count < JSON.maximumDepth else { throw refused("is nested deeper than JSON.maximumDepth") }
         let value = (value as? any Wrapping)?.content ?? value
         if let scalar = try scalar(value) { return scalar }
         if let elements = value as? [Any] { return try array(elements) }
         if let members = value as? [String: Any] { return try object(members) }
+        if let elements = FoundationValue.elements(of: value) { return try array(elements) }
+        if let members = FoundationValue.members(of: value) {
+            guard let named = members as? [String: Any] else { throw refused("is a dictionary with keys that are not strings") }
+            return try object(named)
+        }
+        if value is any AnyDictionary { throw refused("is a dictionary with keys that are not strings") }
         throw refused("is a \(type(of: value)), which JSON does not support; convert it to a string or a number")
     }
 
@@ -62,7 +88,7 @@ private struct ValueReader {
         // `Double` 0.10000000149011612.
         case let value as any BinaryFloatingPoint: return try number(Double("\(value)") ?? .nan)
         case let value as Decimal: return value.isNaN ? try number(.nan) : try? JSON(text: "\(value)")
-        default: return FoundationValue.isNull(value) ? .null : nil
+        default: return FoundationValue.isNull(value) ? .null : FoundationValue.text(of: value).map(JSON.string)
         }
     }
 
@@ -74,9 +100,15 @@ private struct ValueReader {
     private var unrepresentable: RequestError { refused("is a number that JSON cannot represent") }
 
     private func refused(_ reason: String) -> RequestError {
-        RequestError(.encodingFailed, "the value at \(path.joined(separator: ".")) \(reason)")
+        let place = path.isEmpty ? "" : " at \(path.joined(separator: "."))"
+        return RequestError(.encodingFailed, "the value\(place) \(reason)")
     }
 }
+
+/// A `Dictionary` whose types are known only at run time.
+private protocol AnyDictionary {}
+
+extension Dictionary: AnyDictionary {}
 
 /// An `Optional` whose type is known only at run time.
 private protocol Wrapping {

@@ -26,4 +26,18 @@ struct NewcomerExamples {
         #expect(log.requests.map { $0["Authorization"] } == ["Bearer text", nil])
         #expect(log.requests.map { $0["X-API-Key"] } == ["text", nil])
     }
+
+    @Test("A dictionary of Any is a body")
+    func dictionary() async throws {
+        let (name, tags) = ("Ada", ["a"])
+        let api = log.session { _, _ in .json("{}") }.extending { $0.baseURL = "https://api.example.com" }
+        let fields: [String: Any] = ["name": name, "tags": tags]
+        // swift-format-ignore
+        let saved = try await api.request(
+            "users", method: .post, parameters: JSON(foundation: fields),
+            encoder: .json
+        ).serializingJSON().value
+        #expect(saved == [:])
+        #expect(log.requests.last?.text == #"{"name":"Ada","tags":["a"]}"#)
+    }
 }
