@@ -17,6 +17,10 @@ extension Request {
         return self
     }
 
+    /// Sets the time limit of the whole request, as `.timeout(.total(limit))` does: `.timeout(.seconds(3))`.
+    @discardableResult
+    public func timeout(_ total: Duration) -> Self { timeout(.total(total)) }
+
     /// The remaining time of the total timeout or of the attempt's timeout, whichever passes first; nil if neither is
     /// set.
     public var timeLeft: Duration? { handle.core.timeLeft }

@@ -50,6 +50,8 @@ final class StreamHub: BodyReceiver {
     let limit: UInt64
     /// A flag that is raised when the request is cancelled. Readers check the flag before each element.
     let isCut = AtomicFlag()
+    /// The head of the response, for tasks that wait for it.
+    let opening = StreamOpening()
     private let box = Protected(State())
 
     init(limit: Int) { self.limit = UInt64(max(4, limit)) }
@@ -125,7 +127,9 @@ final class StreamHub: BodyReceiver {
 
     var canBeginAgain: Bool { sent == 0 }
 
-    func begin(_ exchange: CompletedExchange) {}
+    func begin(_ exchange: CompletedExchange) {
+        if let head = exchange.head { opening.settle(.success(head)) }
+    }
 
     func receive(_ bytes: Data) async {
         await suspended { (continuation: Continuation<Void>) in
@@ -187,6 +191,7 @@ final class StreamHub: BodyReceiver {
             return (state.readers.values.map(\.channel), error, state.takeContinuation())
         }
         for channel in channels { channel.end(error) }
+        opening.settle(.failure(error ?? .requestCancelled))
         continuation?()
     }
 }

@@ -131,9 +131,10 @@ struct FlowExamples {
             $0.limits = RequestLimits(total: 256, perHost: 16, queue: 10_000)
             $0.rateLimit = RateLimiter(.perHost, 100, per: .seconds(1), burst: 20)
             $0.coalescing = .identicalReads
-            $0.middleware = [CircuitBreaker()]
+            $0.circuitBreaker = CircuitBreaker()
+            $0.hedging = Hedging(after: .percentile(0.95))
         }
-        #expect(configuration.limits?.total == 256)
+        #expect(configuration.limits?.total == 256 && configuration.middleware.count == 1)
         let page = await session.request("films").priority(.high)
         let prefetch = await session.request("films/2").priority(.background)
         #expect(await page.serializingString().response.value == "ok")

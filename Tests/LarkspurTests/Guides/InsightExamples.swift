@@ -149,8 +149,7 @@ struct InsightExamples {
             let traces = TraceMonitor(recorder: recorder)
             let session = Session(
                 configuration: SessionConfiguration {
-                    $0.hopFields = [traces]
-                    $0.eventMonitors = [traces]
+                    $0.trace(with: traces)
                 })
             return session
         }

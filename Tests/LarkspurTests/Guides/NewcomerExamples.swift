@@ -40,4 +40,28 @@ struct NewcomerExamples {
         #expect(saved == [:])
         #expect(log.requests.last?.text == #"{"name":"Ada","tags":["a"]}"#)
     }
+
+    @Test("A query is beside a body")
+    func queries() async throws {
+        let session = log.session().extending { $0.baseURL = "https://api.example.com" }
+        let listed = await session.request("users", query: ["page": 2, "all": true])
+        // swift-format-ignore
+        let noted = await session.request(
+            "users", method: .post, query: ["notify": true],
+            body: .text("Ada"))
+        for request in [listed, noted] { _ = try await request.serializingData().value }
+        #expect(log.requests.map(\.url.query) == ["page=2&all=1", "notify=1"])
+        #expect(log.requests.map(\.text) == ["", "Ada"])
+    }
+
+    @Test("A stream has a head")
+    func stream() async throws {
+        let session = log.session { _, _ in .text("body") }
+        let url = "https://api.example.com/log"
+        let stream = await session.streamRequest(url).validate()
+        let response = try await stream.response()
+        print(response.statusCode, response.headers["Content-Type"] ?? "")
+        for try await chunk in response.bytes { print(chunk.count) }
+        #expect(response.statusCode == 200 && log.count == 1)
+    }
 }
