@@ -113,7 +113,7 @@ package struct RequestSource: Sendable {
                 let url = try context.resolved(url)
                 var headers = headers
                 // The fields are added before the request is created, because adding them later would copy the request.
-                if isDirect { headers.addMissing(from: context.configuration.headers) }
+                if isDirect { headers.addMissing(from: context.headers.fields) }
                 return OutgoingRequest(
                     method: method, url: url, headers: headers, options: context.configuration.options)
             case .endpoint(let path, let method, let headers, var options):
@@ -135,9 +135,8 @@ package struct RequestSource: Sendable {
     private func finish(_ request: inout OutgoingRequest, _ context: SessionContext) throws(RequestError) {
         if isDirect { return }
         do { try content?.write(&request) } catch { throw Self.failure(error, about: request) }
-        if !context.configuration.headers.isEmpty {
-            request.headers.addMissing(from: context.configuration.headers)
-        }
+        let fields = context.headers.fields
+        if !fields.isEmpty { request.headers.addMissing(from: fields) }
         if isElsewhere { request.removeFieldsOfOrigin() }
     }
 

@@ -58,7 +58,7 @@ extension RequestPipeline {
         if let priority = plan.settings.priority { request.options.priority = priority }
         do throws(RequestError) {
             try core.retarget(&request)
-            try request.complete(knowing: core.context.knownHeaders)
+            try request.complete(knowing: core.context.headers.known)
             try plan.settings.responder?.join(&request)
         } catch {
             return try fail(RequestError(wrapping: error, as: .invalidCredential, stage: .building, about: request))

@@ -45,7 +45,12 @@ public actor Session {
     }
 
     /// The configuration of the session, including the interceptors and monitors passed to its initializer.
-    public nonisolated var configuration: SessionConfiguration { context.configuration }
+    /// Its header fields are the current ones: see ``headers``.
+    public nonisolated var configuration: SessionConfiguration {
+        var configuration = context.configuration
+        configuration.headers = context.headers.fields
+        return configuration
+    }
 
     /// Returns the absolute URL of a request of this session: a relative URL is resolved against the `baseURL` of the
     /// configuration.

@@ -15,13 +15,12 @@ package final class SessionContext: SessionStateProvider {
     package let files = FileThread.assigned()
     /// The base of relative URLs, or the error that makes them fail; nil if the session has no base.
     let baseURL: Result<RequestURL, RequestError>?
-    /// The session's header fields if they are valid for every request, else empty. They are checked once here, and not
-    /// again for each request.
-    let knownHeaders: HTTPHeaders
+    /// The header fields that are added to the session's requests.
+    let headers: SessionHeaders
     /// The retries that the session's budget still allows; nil without a limit.
+    let retryAccount: RetryAccount?
     /// The remarks that were made about the program.
     let advice = AdviceRecord()
-    let retryAccount: RetryAccount?
     /// The parts of the session that take part in each hop, the outermost first.
     package let participants: [any HopParticipant]
     /// The participant that answers the questions of the transport; nil if none does.
@@ -66,7 +65,7 @@ package final class SessionContext: SessionStateProvider {
         participants = configuration.makeParticipants(extending: parent?.participants ?? [])
         advisor = participants.lazy.compactMap { $0 as? any TransportAdvisor }.first
         self.transport = participants.reversed().reduce(transport) { $1.wrap($0) }
-        knownHeaders = OutgoingRequest.areAlwaysFine(configuration.headers) ? configuration.headers : HTTPHeaders()
+        headers = SessionHeaders(configuration.headers)
         retryAccount = configuration.retryBudget.map { budget in
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
                 ?? RetryAccount(budget, on: configuration.clock)

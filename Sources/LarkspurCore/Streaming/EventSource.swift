@@ -133,7 +133,7 @@ final class EventSource: Sendable {
             state.request = request
         }
         let limits = context.configuration.options.timeouts
-        core.set("event stream") { [defaults = context.configuration.headers] in
+        core.set("event stream") { [defaults = context.headers.fields] in
             $0.interceptors.append(Self.adapter(fields, defaults, session: limits, request: $0.timeouts))
             $0.validators.append(validator { [weak request] in request.map { idleTimer?.start(for: $0) } })
         }
