@@ -278,7 +278,7 @@ final class CurlTransfer {
         if time > loop.now { return loop.setAlarm(hop.isConnected ? time : min(time, hop.fallbackTime), for: slot) }
         // The request's total limit says nothing about an alternative that the hop is connected to.
         if !hop.isConnected || limit.description != "total" { noteBrokenAlternative(of: hop) }
-        let message = "the \(limit) timeout of \(length.wrappedValue ?? .zero) has passed"
+        let message = "the \(limit) timeout of \((length.wrappedValue ?? .zero).readable) has passed"
         fail(TransportError(.timedOut, message, phase: phase(of: hop)))
     }
 
@@ -338,7 +338,7 @@ final class CurlTransfer {
         let text = String(cString: errorText)
         var message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
         if hop.request.version == .http2, !hop.head.hasBegun, !hop.isReset {
-            message += "; HTTP/2 was required without negotiation"
+            message += "; HTTP/2 was required without negotiation, and the server may not speak it; use .negotiated"
         }
         return CurlFailure(
             code: code, message: message, phase: phase(of: hop), easy: easy, proxy: hop.route?.proxy,

@@ -104,9 +104,13 @@ final class WebSocketCore: BodyReceiver {
         guard let head = exchange.head else { return }
         let key = link.withLock { $0.key }
         guard head.status == 101 else {
+            let status = StatusText.described(head.status)
             throw RequestError(
                 .unacceptableStatus,
-                "the server refused the WebSocket with status \(StatusText.described(head.status))")
+                head.status < 400
+                    ? "the server answered the WebSocket handshake with status \(status) instead of 101; "
+                        + "the URL is probably not that of a WebSocket"
+                    : "the server refused the WebSocket with status \(status)")
         }
         do throws(WebSocketRefusal) {
             let agreement = try WebSocketHandshake.check(

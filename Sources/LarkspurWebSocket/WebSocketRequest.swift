@@ -228,7 +228,7 @@ public struct DecodedWebSocketMessages<Element: Decodable & Sendable>: AsyncSequ
             } catch {
                 throw RequestError(
                     .decodingFailed,
-                    "the message is not a \(Element.self): \(DecodingProblem.description(of: error))",
+                    "the message cannot be decoded as \(Element.self): \(DecodingProblem.description(of: error))",
                     underlying: error)
             }
         }

@@ -40,6 +40,8 @@ public struct RequestError: Error, Sendable {
         var attempts = 0
         var retryRefusal: String?
         var underlying: (any Error)?
+        /// Returns the explanations of a refused response.
+        var remarks: (@Sendable () -> [String])?
     }
 
     private final class Storage: Sendable {
@@ -108,9 +110,10 @@ public struct RequestError: Error, Sendable {
     /// Returns the error with facts about its request. Facts that the error already contains are kept.
     func adding(
         requestID: RequestID? = nil, method: HTTPMethod? = nil, url: RequestURL? = nil, head: ResponseHead? = nil,
-        data: Data? = nil, attempts: Int = 0
+        data: Data? = nil, attempts: Int = 0, remarks: (@Sendable () -> [String])? = nil
     ) -> RequestError {
         changed { content in
+            content.remarks = content.remarks ?? remarks
             content.requestID = content.requestID ?? requestID
             content.method = content.method ?? method
             content.url = content.url ?? url
@@ -199,11 +202,9 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
     public var description: String {
         let content = storage.content
         let isOfSocket = content.head?.status == 101
-        let isOfBackground = Self.codesOfBackground.contains(content.code)
-        let subject = content.stage.map(\.rawValue) ?? (isOfBackground ? "the background transfer" : "the request")
-        var line = "\(isOfSocket ? "the WebSocket" : subject) failed"
-        line += ": \(content.message.isEmpty ? content.code.rawValue : content.message)"
-        if let problem = serverProblem { line += "; the server says: \(problem)" }
+        var line = "\(opening): \(content.message.isEmpty ? content.code.rawValue : content.message)"
+        let explanations = serverProblem.map { ["the server says: \($0)"] } ?? content.remarks?() ?? []
+        for text in explanations + [cure].compactMap(\.self) { line += "; \(text)" }
         var facts: [String] = []
         if let url = content.url?.withoutQuery {
             facts.append(isOfSocket ? "ws" + url.dropFirst("http".count) : "\(content.method ?? .get) \(url)")
@@ -213,10 +214,6 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
         if content.attempts > 1 { facts.append("attempt \(content.attempts)") }
         return facts.isEmpty ? line : line + " [\(facts.joined(separator: ", "))]"
     }
-
-    private static let codesOfBackground: Set<Code> = [
-        .invalidIdentifier, .identifierInUse, .unsupportedInBackground, .invalidTransferRecord,
-    ]
 
     /// The server's description of the error, redacted.
     var serverProblem: String? { (underlying as? APIProblem)?.line(besideStatus: statusCode) }

@@ -11,7 +11,7 @@ package struct RequestSource: Sendable {
         case convertible(any OutgoingRequestConvertible, HTTPMethod? = nil, HTTPHeaders = HTTPHeaders())
     }
 
-    private let origin: Origin
+    let origin: Origin
     private let modifier: RequestModifier?
     private let content: RequestContent?
     /// Whether the request goes to another origin. Secret header fields of the request and of the session are then

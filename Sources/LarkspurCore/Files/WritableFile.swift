@@ -132,7 +132,9 @@ extension RequestError {
         guard errno == ENOENT else { return .system("created", path) }
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         return RequestError(
-            .fileUnwritable, "the file \(path) cannot be created, because its folder \(folder) does not exist")
+            .fileUnwritable,
+            "the file \(path) cannot be created, because its folder \(folder) does not exist; "
+                + "create it, or use the download option .createIntermediateDirectories")
     }
 
     static func fileExists(_ path: String) -> RequestError {

@@ -154,7 +154,7 @@ extension OutgoingRequest {
                 .invalidURL, "\(problem); a session sends requests only to http and https URLs with a host")
         }
         guard Self.isToken(method.rawValue) else {
-            throw RequestError(.invalidRequest, "the method contains characters that HTTP does not allow in a method")
+            throw RequestError(.invalidRequest, "the method \(Self.fault(in: method.rawValue))")
         }
         if method == .get, body.length != 0, options.allowsBodyInGET != true {
             throw RequestError(
@@ -199,7 +199,7 @@ extension OutgoingRequest {
 
     private static func check(_ field: HTTPHeader, for body: TransportBody) throws(RequestError) {
         guard isToken(field.name) else {
-            throw RequestError(.invalidRequest, "a header field's name contains characters that HTTP does not allow")
+            throw RequestError(.invalidRequest, "the name of a header field \(Self.fault(in: field.name))")
         }
         guard field.value.hasOnly({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
             throw RequestError(
@@ -233,6 +233,14 @@ extension OutgoingRequest {
     }
 
     private static func isToken(_ text: String) -> Bool { !text.isEmpty && text.hasOnly(isTokenByte) }
+
+    /// Returns the fault of a text that is not a token. The part after the fault is hidden, because it may be a value.
+    private static func fault(in text: String) -> String {
+        let start = text.unicodeScalars.prefix { $0.isASCII && isTokenByte(UInt8($0.value)) }
+        guard let fault = text.unicodeScalars.dropFirst(start.count).first else { return "is empty" }
+        let place = start.isEmpty ? "at its beginning" : "after \"\(String(start).prefix(60))\""
+        return "has \(String(fault).debugDescription) \(place), which HTTP does not allow there"
+    }
 
     package static func isTokenByte(_ byte: UInt8) -> Bool { byte.isTokenByte }
 

@@ -39,7 +39,8 @@ extension String: URLConvertible {
 
 extension RequestError {
     fileprivate init(_ error: RequestURLError, in text: String) {
-        self.init(.invalidURL, "\(error) The URL is \(Redaction.quoted(text)).", underlying: error)
+        let cure = error.reason == .schemeMissing ? " A session resolves it if its configuration has a baseURL." : ""
+        self.init(.invalidURL, "\(error)\(cure) The URL is \(Redaction.quoted(text)).", underlying: error)
     }
 }
 

@@ -113,7 +113,7 @@ struct LogFormat: Sendable {
         // Omit the error's message, because it repeats the status that is already in the line.
         if error.code == .unacceptableStatus { return paint(StatusText.problem(error.statusCode) + problem, .red) }
         let what = error.message.isEmpty ? error.code.rawValue : error.message
-        return paint("\(error.stage.map { "\($0.rawValue) failed: " } ?? "")\(what)\(problem)".printable, .red)
+        return paint("\(error.stage == nil ? "" : "\(error.opening): ")\(what)\(problem)".printable, .red)
     }
 
     private func counted(_ count: Int, _ one: String, _ many: String) -> String? {

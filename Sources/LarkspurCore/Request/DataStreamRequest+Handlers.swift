@@ -73,7 +73,7 @@ extension DataStreamRequest {
         ) { message in
             Result { try decoder.decode(type, from: message) }.mapError {
                 let reason = DecodingProblem.description(of: $0, in: message, using: decoder)
-                let problem = "the message is not a \(type): \(reason)"
+                let problem = "the message cannot be decoded as \(type): \(reason)"
                 return RequestError(
                     wrapping: RequestError(.decodingFailed, problem, underlying: $0), as: .decodingFailed,
                     stage: .serializing

@@ -47,7 +47,7 @@ extension Attempt: CustomStringConvertible {
     public var description: String {
         var parts = [hops.isEmpty ? "no request was sent" : hops.map(\.description).joined(separator: ", then ")]
         if let error { parts.append("\(error)") }
-        if let delay { parts.append("next attempt after \(delay)") }
+        if let delay { parts.append("next attempt after \(delay.readable)") }
         return parts.joined(separator: "; ")
     }
 }

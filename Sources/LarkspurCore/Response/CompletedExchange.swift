@@ -102,8 +102,11 @@ extension Hop {
 extension RequestError {
     /// Returns the error with facts about the exchange. Facts that the error already contains are kept.
     package func adding(to exchange: CompletedExchange, requestID: RequestID?) -> RequestError {
-        adding(
+        let isRefused = code == .unacceptableStatus
+        let remarks: (@Sendable () -> [String])? = isRefused ? { @Sendable in exchange.remarks } : nil
+        return adding(
             requestID: requestID, method: exchange.request?.method, url: exchange.request?.url, head: exchange.head,
-            data: exchange.data, attempts: exchange.attempts)
+            data: exchange.data, attempts: exchange.attempts,
+            remarks: remarks)
     }
 }

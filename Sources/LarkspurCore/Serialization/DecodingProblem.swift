@@ -9,11 +9,11 @@ package enum DecodingProblem {
     ) -> String {
         let essence = contentType?.essence ?? ""
         if isHTML(data, essence) {
-            return "the body is HTML instead of a \(type); it begins with \(beginning(of: data))"
+            return "the body is HTML, which cannot be decoded as \(type); it begins with \(beginning(of: data))"
         }
         let isJSON = essence.isEmpty || essence.contains("json")
         let body = isJSON ? "the body" : "the body, \(essence.prefix(60).debugDescription),"
-        return "\(body) is not a \(type): \(description(of: error, in: data, using: decoder))"
+        return "\(body) cannot be decoded as \(type): \(description(of: error, in: data, using: decoder))"
     }
 
     /// The maximum size of a body that is parsed again to find the position of an error, in bytes.
@@ -38,7 +38,7 @@ package enum DecodingProblem {
         switch error {
         case .keyNotFound(let key, let context): return "no value for \(quoted(key.stringValue))\(place(of: context))"
         case .valueNotFound(let type, let context):
-            return "null, or the end of an array, instead of a \(type)\(place(of: context))"
+            return "null, or the end of an array, instead of \(type)\(place(of: context))"
         case .typeMismatch(_, let context): return context.debugDescription + place(of: context)
         case .dataCorrupted(let context):
             let reason = context.underlyingError.flatMap(FoundationError.debugDescription(of:))

@@ -20,7 +20,8 @@ public struct DecodingParser<Value: Decodable & Sendable, Framing: MessageFramin
             return try decoder.decode(Value.self, from: message)
         } catch {
             throw RequestError(
-                .decodingFailed, "the message is not a \(Value.self): \(DecodingProblem.description(of: error))",
+                .decodingFailed,
+                "the message cannot be decoded as \(Value.self): \(DecodingProblem.description(of: error))",
                 underlying: error)
         }
     }

@@ -28,7 +28,8 @@ public struct ServerSentEvent: Sendable, Hashable {
             return try decoder.decode(type, from: Data(data.utf8))
         } catch {
             throw RequestError(
-                .decodingFailed, "the event's data is not a \(type): \(DecodingProblem.description(of: error))",
+                .decodingFailed,
+                "the event's data cannot be decoded as \(type): \(DecodingProblem.description(of: error))",
                 underlying: error)
         }
     }

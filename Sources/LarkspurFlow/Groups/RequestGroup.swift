@@ -64,7 +64,7 @@ public final class RequestGroup: Sendable {
         guard request.handle.core.context === session.context else {
             throw RequestError(.foreignRequest, "the request belongs to another session than the group")
         }
-        try box.withLock { state in
+        let isCyclic = try box.withLock { state in
             guard !state.hasBegun else {
                 throw RequestError(.alreadyStarted, "the group has started, so no request can be added")
             }
@@ -80,13 +80,18 @@ public final class RequestGroup: Sendable {
                 }
                 return number
             }
-            guard let number = state.order.add(known, after: before) else {
-                throw RequestError(.dependencyCycle, "two requests of the group would wait for each other")
-            }
+            guard let number = state.order.add(known, after: before) else { return true }
             if known == nil {
                 state.members.append(request)
                 state.numbers[ObjectIdentifier(request)] = number
             }
+            return false
+        }
+        guard !isCyclic else {
+            throw RequestError(
+                .dependencyCycle,
+                "\(request.handle.core.plannedLine) would wait for a request that waits for it: "
+                    + "\(others.map(\.handle.core.plannedLine).joined(separator: ", "))")
         }
         request.suspend()
         meter.setTotal(box.withLock { $0.order.count })

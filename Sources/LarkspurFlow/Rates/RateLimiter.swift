@@ -154,7 +154,7 @@ public final class RateLimiter: HopAdmission {
     }
 
     private static func tooLate(_ wait: Duration) -> TransportError {
-        let text = "the rate limit allows the request only after \(wait), when its total timeout has passed"
+        let text = "the rate limit allows the request only after \(wait.readable), when its total timeout has passed"
         return TransportError(.rateLimited, text)
     }
 

@@ -178,7 +178,7 @@ public final class CircuitBreaker: RequestMiddleware {
             throw RequestError(
                 .circuitOpen,
                 "\(origin) has failed too often, so no request is sent to it; the next one is tried "
-                    + (wait == .zero ? "after the probe that is in flight" : "in \(wait)"),
+                    + (wait == .zero ? "after the probe that is in flight" : "in \(wait.readable)"),
                 underlying: CircuitOpen(origin: origin, retryAfter: wait))
         }
     }

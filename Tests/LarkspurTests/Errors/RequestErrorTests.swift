@@ -84,7 +84,7 @@ struct RequestErrorTests {
 
     // MARK: Descriptions
 
-    @Test("A description is one line that begins with the stage", arguments: Failure.allCases)
+    @Test("A description is one line that begins with the stage, or with the redirect", arguments: Failure.allCases)
     func oneLine(failure: Failure) async throws {
         let error = try await error(failure)
         #expect(!error.description.isEmpty)
@@ -94,7 +94,9 @@ struct RequestErrorTests {
         #expect(error.localizedDescription == sentence && !sentence.contains { $0.isNewline })
         guard failure != .cancel else { return }
         let stage = try #require(error.stage)
-        #expect(error.description.hasPrefix("\(stage.rawValue) failed: "))
+        let isOfRedirect = [.redirect, .redirectLoop].contains(failure)
+        let opening = isOfRedirect ? "following a redirect failed: " : "\(stage.rawValue) failed: "
+        #expect(error.description.hasPrefix(opening))
     }
 
     @Test("No description shows a query, a user, a password or a field's value", arguments: Failure.allCases)

@@ -297,7 +297,7 @@ package final class RequestCore: Sendable {
             withExtendedLifetime(discarded) {}
             var exchange = read { $0.cancelledExchange }
             if let error = exchange.error {
-                exchange = exchange.failed(with: error.adding(to: exchange, requestID: id))
+                exchange = exchange.failed(with: namingUnsent(error.adding(to: exchange, requestID: id), exchange))
             }
             if let receiver { exchange = await receiver.result(exchange) }
             let error = exchange.error ?? .requestCancelled
