@@ -3,9 +3,10 @@
 /// Codes are values, not cases, so that new codes do not break a `switch`.
 public struct TransportError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure. Later versions may add kinds.
-    public struct Code: RawRepresentable, Hashable, Sendable {
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
+        public var description: String { rawValue }
 
         /// `cancel()` was called.
         public static let cancelled = Code(rawValue: "cancelled")

@@ -54,6 +54,19 @@ struct NewcomerExamples {
         #expect(log.requests.map(\.text) == ["", "Ada"])
     }
 
+    @Test("Codes take the place of Foundation's errors")
+    func codes() async throws {
+        let session = log.session { _, _ in .failure(.nameLookup) }.extending { $0.baseURL = "https://api.example.com" }
+        do {
+            _ = try await session.request("users/7").serializingData().value
+        } catch let error as RequestError where error.code == .timedOut {
+            print("too slow")
+        } catch let error as RequestError where error.code == .nameLookup {
+            print("no such host")
+        }
+        #expect(log.count == 1 && "\(TransportError.Code.nameLookup)" == "nameLookup")
+    }
+
     @Test("A stream has a head")
     func stream() async throws {
         let session = log.session { _, _ in .text("body") }
