@@ -5,7 +5,7 @@ import Testing
 
 // The code of "Extending", word for word.
 
-struct Tracing: RequestAdapter {
+struct Marking: RequestAdapter {
     func adapt(
         _ request: inout OutgoingRequest, using state: RequestAdapterState
     ) async throws {
@@ -162,7 +162,7 @@ struct ExtendingExamples {
     func interceptor() async throws {
         func make() async -> DataRequest {
             let session = Session(
-                interceptor: Interceptor(adapter: Tracing(), retrier: LeaderElection()))
+                interceptor: Interceptor(adapter: Marking(), retrier: LeaderElection()))
             let request = await session.request("https://api.example.com/orders").validate()
             return request
         }
@@ -171,7 +171,7 @@ struct ExtendingExamples {
         var configuration = SessionConfiguration.bare
         configuration.clock = clock
         let session = log.session(
-            configuration, interceptor: Interceptor(adapter: Tracing(), retrier: LeaderElection())
+            configuration, interceptor: Interceptor(adapter: Marking(), retrier: LeaderElection())
         ) { _, number in number == 1 ? .response(421) : .text("ok") }
         async let text = session.request("http://h/").validate().serializingString().value
         await clock.waitForSleepers()
