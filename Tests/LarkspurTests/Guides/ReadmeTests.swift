@@ -45,10 +45,12 @@ struct ReadmeTests {
     @Test("The first two examples work")
     func mainJob() async throws {
         let session = Session(transport: transport)
-        let joke = try await session.request("https://api.example.com/joke")
-            .serializingJSON().value
-        print(joke["setup"].string ?? "")
-        #expect(joke["setup"].string == "knock")
+        func first() async throws {
+            let session = Session(configuration: .validated)
+            let url = "https://api.example.com/users/7"
+            let user = try await session.request(url).serializingJSON().value
+            print(user["name"].string ?? "")
+        }
 
         // swift-format-ignore
         let user = try await session
