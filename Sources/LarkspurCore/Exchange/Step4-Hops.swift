@@ -4,7 +4,8 @@ extension RequestPipeline {
         let draft = outcome.ended.flatMap { $0.hop?.draft == nil ? nil : $0 }
         let learners = core.learners(of: outcome.hop)
         guard draft != nil || learners != nil else { return try judged(outcome, loop) }
-        // What learns from a response may call user code, for example a clock. So may the handler of cached responses.
+        // A participant that learns from a response may call user code, for example a clock. So may the handler of
+        // cached responses.
         return .later { () async throws(Exit) in
             if let draft { await core.settleDraft(of: draft) }
             core.learn(from: outcome, by: learners ?? [])

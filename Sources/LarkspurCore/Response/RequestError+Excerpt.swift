@@ -9,8 +9,8 @@ extension CompletedExchange {
     private static let excerptSource = 64 * 1_024
     private static let excerptCount = 120
 
-    /// The type and the length of the body; of JSON, HTML and XML the beginning too, without secrets. Other text may have
-    /// secrets of no known form.
+    /// The type and the length of the body; of JSON, HTML and XML the beginning too, without secrets. Other text may
+    /// have secrets of no known form.
     private var body: String? {
         guard let data, !data.isEmpty, request?.method != .head else { return nil }
         let type = head?["Content-Type"]

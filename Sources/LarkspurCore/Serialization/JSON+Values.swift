@@ -65,7 +65,9 @@ private struct ValueReader {
         if let members = value as? [String: Any] { return try object(members) }
         if let elements = FoundationValue.elements(of: value) { return try array(elements) }
         if let members = FoundationValue.members(of: value) {
-            guard let named = members as? [String: Any] else { throw refused("is a dictionary with keys that are not strings") }
+            guard let named = members as? [String: Any] else {
+                throw refused("is a dictionary with keys that are not strings")
+            }
             return try object(named)
         }
         if value is any AnyDictionary { throw refused("is a dictionary with keys that are not strings") }

@@ -34,8 +34,8 @@ public struct OutgoingHop {
 
     /// Adds fields to this hop alone. A field that the request already has is kept, and the first field of a name wins.
     ///
-    /// The hop is refused with `.invalidRequest` if a field is not valid, or is one that the framework sets or acts
-    /// upon, such as `Host`, `Cookie`, `Range` and the fields that describe the body.
+    /// The hop is refused with `.invalidRequest` if a field is not valid, or belongs to the framework, such as `Host`,
+    /// `Cookie`, `Range` and the fields that describe the body.
     public mutating func add(_ fields: HTTPHeaders) { add(fields, of: "a participant of the session") }
 
     /// - Parameter source: The origin of the fields, for the error.

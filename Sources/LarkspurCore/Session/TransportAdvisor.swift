@@ -5,7 +5,7 @@ package protocol TransportAdvisor: HopParticipant {
     func answer(_ question: TransportQuestion) -> AdvisorAnswer
 }
 
-/// What an advisor has done with a question of the transport.
+/// The response of an advisor to a question of the transport.
 package enum AdvisorAnswer {
     /// The question has its answer.
     case given

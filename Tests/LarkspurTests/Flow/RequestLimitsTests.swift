@@ -152,8 +152,12 @@ struct RequestLimitsTests {
     @Test("Sessions with one transport share their places only if their limits are equal")
     func sharing() {
         let session = session(RequestLimits(total: 1))
-        #expect(session.extending { $0.headers = [:] }.context.participants.limiter === session.context.participants.limiter)
-        #expect(session.extending { $0.limits = RequestLimits(total: 2) }.context.participants.limiter !== session.context.participants.limiter)
+        #expect(
+            session.extending { $0.headers = [:] }.context.participants.limiter === session.context.participants.limiter
+        )
+        #expect(
+            session.extending { $0.limits = RequestLimits(total: 2) }.context.participants.limiter
+                !== session.context.participants.limiter)
         #expect(session.extending { $0.limits = nil }.context.participants.limiter == nil)
     }
 

@@ -25,41 +25,40 @@ struct LeaderElection: RequestRetrier {
     }
 }
 
-final class SessionTokens: HopParticipant, @unchecked Sendable {
-    private let lock = NSLock()
-    private var tokens: [RequestURL.Origin: String] = [:]
+struct APIVersion: HopParticipant {
+    let name: String
+    let report: @Sendable (String) -> Void
 
     func prepare(_ hop: inout OutgoingHop) {
-        let token = lock.withLock { tokens[hop.request.url.origin] }
-        if let token { hop.add(["X-Session-Token": token]) }
+        hop.add(["X-API-Version": name])
     }
 
     func learnsLater(from hop: Hop) -> Bool {
-        hop.head?["X-Session-Token"] != nil
+        hop.head?["Sunset"] != nil
     }
 
     func learn(from head: ResponseHead, of hop: HopContext) {
-        lock.withLock { tokens[hop.url.origin] = head["X-Session-Token"] }
+        report("\(hop.url.path) is offered until \(head["Sunset"] ?? "")")
     }
 }
 
-struct SessionTokenSettings: ParticipantSettings {
-    var isOn = false
+struct APIVersionSettings: ParticipantSettings {
+    var name: String?
+    var report: @Sendable (String) -> Void = { print($0) }
     static let place = 350
 
     func participant(
         in configuration: SessionConfiguration,
         extending parents: [any HopParticipant]
     ) -> (any HopParticipant)? {
-        guard isOn else { return nil }
-        return parents.first { $0 is SessionTokens } ?? SessionTokens()
+        name.map { APIVersion(name: $0, report: report) }
     }
 }
 
 extension SessionConfiguration {
-    var usesSessionTokens: Bool {
-        get { self[SessionTokenSettings.self].isOn }
-        set { self[SessionTokenSettings.self].isOn = newValue }
+    var apiVersion: String? {
+        get { self[APIVersionSettings.self].name }
+        set { self[APIVersionSettings.self].name = newValue }
     }
 }
 
@@ -224,17 +223,18 @@ struct ExtendingExamples {
         #expect(throws: RequestError.self) { try parser.end() }
     }
 
-    @Test("The participant sends back the token of each server to that server alone")
+    @Test("The participant names the version in every hop, and reports what is not offered for long")
     func participant() async throws {
-        let session = log.session(SessionConfiguration { $0.usesSessionTokens = true }) { request, _ in
-            .response(
-                200, headers: ["X-Session-Token": request.url.host.map(String.init) ?? ""], chunks: [Data("ok".utf8)])
+        let reports = Journal()
+        var configuration = SessionConfiguration { $0.apiVersion = "2026-11" }
+        configuration[APIVersionSettings.self].report = { reports.note($0) }
+        let session = log.session(configuration) { request, _ in
+            request.url.path == "/old"
+                ? .redirect(to: "/new") : .response(200, headers: ["Sunset": "tomorrow"], chunks: [Data("ok".utf8)])
         }
-        for host in ["a", "b", "a"] {
-            _ = try await session.request("http://\(host)/").serializingString().value
-        }
-        _ = try await session.extending { $0.headers = [:] }.request("http://b/").serializingString().value
-        #expect(log.requests.map { $0["X-Session-Token"] } == [nil, nil, "a", "b"])
+        _ = try await session.request("http://a/old").serializingString().value
+        #expect(log.requests.map { $0["X-API-Version"] } == ["2026-11", "2026-11"])
+        #expect(reports.lines == ["/new is offered until tomorrow"])
     }
 
     @Test("The monitor reports requests that took longer than its limit")

@@ -14,7 +14,7 @@ extension RequestState {
         return cancellation
     }
 
-    /// What follows the beginning of a hop, after unlocking.
+    /// The actions that follow the beginning of a hop, after unlocking.
     struct HopBeginning: Sendable {
         let verdict: RequestPhase.Verdict
         let events: [PendingEvents.Entry]
