@@ -41,7 +41,7 @@ private struct HedgingSettings: ParticipantSettings {
     static let place = -1
 
     func participant(
-        in configuration: SessionConfiguration, extending parent: SessionContext?
+        in configuration: SessionConfiguration, extending parents: [any HopParticipant]
     ) -> (any HopParticipant)? {
         hedging.map { HedgingParticipant(hedging: $0, clock: configuration.clock) }
     }
@@ -55,5 +55,5 @@ private struct HedgingParticipant: HopParticipant {
         HedgingTransport(transport, after: hedging.delay, atMost: hedging.budget, clock: clock)
     }
 
-    func prepare(_ hop: inout OutgoingHop) {}
+    func learnsLater(from hop: Hop) -> Bool { false }
 }
