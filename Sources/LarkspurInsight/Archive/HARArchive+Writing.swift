@@ -7,7 +7,7 @@ extension HARArchive {
         writer.raw(HARWriter.beginning)
         for (index, entry) in entries.enumerated() {
             writer.raw(index == 0 ? "" : ",\n")
-            writer.entry(entry)
+            writer.entry(HARRecord(entry: entry))
             writer.raw("\n")
         }
         writer.raw(HARWriter.end)
@@ -43,6 +43,13 @@ struct HARWriter: ~Copyable {
     var bytes: [UInt8] { buffer.bytes }
 
     mutating func raw(_ text: String) { buffer.append(text) }
+
+    /// Returns the array of these fields.
+    static func json(of fields: HTTPHeaders) -> [UInt8] {
+        var writer = HARWriter()
+        writer.elements(fields) { $0.field($1) }
+        return writer.bytes
+    }
 
     // MARK: Structure
 
@@ -80,6 +87,12 @@ struct HARWriter: ~Copyable {
         _ name: StaticString, _ elements: some Sequence<Element>, _ members: (inout HARWriter, Element) -> Void
     ) {
         key(name)
+        self.elements(elements, members)
+    }
+
+    private mutating func elements<Element>(
+        _ elements: some Sequence<Element>, _ members: (inout HARWriter, Element) -> Void
+    ) {
         begin("[")
         for element in elements {
             separate()
@@ -163,12 +176,13 @@ struct HARWriter: ~Copyable {
 
     // MARK: Parts
 
-    mutating func entry(_ entry: HARArchive.Entry) {
+    mutating func entry(_ record: HARRecord) {
+        let entry = record.entry
         begin("{")
         member("startedDateTime", HARDate.text(of: entry.startedAt))
         member("time", milliseconds: entry.time)
-        object("request") { $0.request(entry.request) }
-        object("response") { $0.response(entry.response) }
+        object("request") { $0.request(entry.request, record.requestFields) }
+        object("response") { $0.response(entry.response, record.responseFields) }
         object("cache") { _ in }
         object("timings") { $0.timings(entry.timings) }
         member("serverIPAddress", entry.serverAddress)
@@ -178,17 +192,17 @@ struct HARWriter: ~Copyable {
         member("_cache", entry.cacheOutcome)
         member("_resourceType", entry.resourceType)
         member("_error", entry.error)
-        if let trailers = entry.response.trailers { fields("_trailers", trailers) }
+        if let trailers = entry.response.trailers { fields("_trailers", trailers, nil) }
         if !entry.messages.isEmpty { array("_webSocketMessages", entry.messages) { $0.message($1) } }
         end("}")
     }
 
-    private mutating func request(_ request: HARArchive.Request) {
+    private mutating func request(_ request: HARArchive.Request, _ written: [UInt8]?) {
         member("method", request.method)
         member("url", request.url)
         member("httpVersion", request.version)
         cookies(request.cookies)
-        fields("headers", request.headers)
+        fields("headers", request.headers, written)
         array("queryString", HARFormFields.ofQuery(in: request.url)) { $0.field($1) }
         member("headersSize", -1)
         member("bodySize", request.bodySize ?? -1)
@@ -203,12 +217,12 @@ struct HARWriter: ~Copyable {
         }
     }
 
-    private mutating func response(_ response: HARArchive.Response) {
+    private mutating func response(_ response: HARArchive.Response, _ written: [UInt8]?) {
         member("status", response.status)
         member("statusText", response.statusText)
         member("httpVersion", response.version)
         cookies(response.cookies)
-        fields("headers", response.headers)
+        fields("headers", response.headers, written)
         object("content") { writer in
             let body = response.body
             let size = body.size ?? body.bytes?.count ?? -1
@@ -255,11 +269,16 @@ struct HARWriter: ~Copyable {
         member("receive", milliseconds: timings.receive ?? .zero)
     }
 
-    private mutating func fields(_ name: StaticString, _ fields: HTTPHeaders) {
-        array(name, fields) { writer, field in
-            writer.member("name", field.name)
-            writer.member("value", field.value)
-        }
+    /// - Parameter written: The array of the fields, if it was written before.
+    private mutating func fields(_ name: StaticString, _ fields: HTTPHeaders, _ written: [UInt8]?) {
+        guard let written else { return array(name, fields) { $0.field($1) } }
+        key(name)
+        written.withUnsafeBufferPointer { buffer.append($0) }
+    }
+
+    private mutating func field(_ field: HTTPHeader) {
+        member("name", field.name)
+        member("value", field.value)
     }
 
     private mutating func field(_ field: HARArchive.FormField) {

@@ -36,10 +36,14 @@ struct HARExchange: Sendable {
         let number: Int
 
         func entry(endingWith error: String?, _ format: HARFormat) -> HARArchive.Entry {
-            var entry = format.entry(of: hop, startedAt: start, error: error)
-            entry.requestID = "\(request)"
-            (entry.attempt, entry.hop) = (attempt, number)
-            return entry
+            record(endingWith: error, format).entry
+        }
+
+        func record(endingWith error: String?, _ format: HARFormat) -> HARRecord {
+            var record = format.record(of: hop, startedAt: start, error: error)
+            record.entry.requestID = "\(request)"
+            (record.entry.attempt, record.entry.hop) = (attempt, number)
+            return record
         }
     }
 

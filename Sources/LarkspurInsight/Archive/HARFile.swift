@@ -42,7 +42,7 @@ final class HARFile: Sendable {
             (state.descriptor, state.error) = Self.create(path)
         }
         self.state = Guarded(state)
-        queue.sync { write(Array(HARWriter.beginning.utf8)) }
+        queue.sync { write(Array((HARWriter.beginning + HARWriter.end).utf8)) }
     }
 
     private static func create(_ path: String, _ flags: Int32 = 0) -> (Int32, RequestError?) {
@@ -80,27 +80,35 @@ final class HARFile: Sendable {
     }
 
     /// Adds an entry, unless an earlier one could not be written.
-    func append(_ entry: HARArchive.Entry) {
-        var writer = HARWriter()
-        writer.entry(entry)
-        let text = writer.bytes
+    func append(_ entry: HARArchive.Entry) { append(HARRecord(entry: entry)) }
+
+    func append(_ record: HARRecord) {
+        let text = Self.text(of: record)
         queue.sync { add(text) }
     }
 
-    private func add(_ entry: [UInt8]) {
+    private static let separator = ",\n"
+
+    /// Returns the text of an entry, with a separator before it and the closing brackets after it.
+    private static func text(of record: HARRecord) -> [UInt8] {
+        var writer = HARWriter()
+        writer.raw(separator)
+        writer.entry(record)
+        writer.raw("\n")
+        writer.raw(HARWriter.end)
+        return writer.bytes
+    }
+
+    private func add(_ text: [UInt8]) {
         let isFirst = state.withLock { !$0.hasEntries }
-        write((isFirst ? [] : Array(",\n".utf8)) + entry + Array("\n".utf8), isEntry: true)
+        write(isFirst ? Array(text.dropFirst(Self.separator.utf8.count)) : text, isEntry: true)
     }
 
     /// Adds the last entries and closes the file. Throws the first error.
-    func close(adding entries: [HARArchive.Entry] = []) async throws(RequestError) {
+    func close(adding records: [HARRecord] = []) async throws(RequestError) {
         await withCheckedContinuation { continuation in
             queue.async {
-                for entry in entries {
-                    var writer = HARWriter()
-                    writer.entry(entry)
-                    self.add(writer.bytes)
-                }
+                for record in records { self.add(Self.text(of: record)) }
                 let descriptor = self.state.withLock { state in
                     defer { state.descriptor = -1 }
                     return state.descriptor
@@ -112,10 +120,11 @@ final class HARFile: Sendable {
         if let error = state.withLock({ $0.error }) { throw error }
     }
 
+    /// Writes a text that ends with the closing brackets over the old ones.
     private func write(_ text: [UInt8], isEntry: Bool = false) {
         let (descriptor, position, isBroken) = state.withLock { ($0.descriptor, $0.position, $0.error != nil) }
         guard descriptor >= 0, !isBroken else { return }
-        let failure = WholeWrite.write(text + Self.end, to: descriptor, at: position, with: perform)
+        let failure = WholeWrite.write(text, to: descriptor, at: position, with: perform)
         guard failure == 0 else {
             fail(failure)
             // The old closing brackets took this space before, so they still fit.
@@ -125,7 +134,7 @@ final class HARFile: Sendable {
             return
         }
         state.withLock { state in
-            state.position += Int64(text.count)
+            state.position += Int64(text.count - Self.end.count)
             if isEntry { state.hasEntries = true }
         }
     }

@@ -1,80 +1,109 @@
 import Larkspur
 
+/// An entry, and the fields of its heads as they are written.
+struct HARRecord: Sendable {
+    var entry: HARArchive.Entry
+    var requestFields: [UInt8]?
+    var responseFields: [UInt8]?
+}
+
 /// Builds the entries of a recorder from hops, and hides their secrets.
 struct HARFormat: Sendable {
     let redaction: Redaction
     let bodyLimit: Int
+    /// The fields of earlier heads; nil for a single entry.
+    var memory: HARFieldMemory?
 
     func entry(of hop: HARExchange.Hop, startedAt start: Date, error: String?) -> HARArchive.Entry {
-        let redaction = hop.request.redaction(extending: redaction)
+        record(of: hop, startedAt: start, error: error).entry
+    }
+
+    func record(of hop: HARExchange.Hop, startedAt start: Date, error: String?) -> HARRecord {
+        let hasOwnRules = Self.hasOwnRules(hop.request)
+        let redaction = hasOwnRules ? hop.request.redaction(extending: redaction) : redaction
+        // The fields of earlier heads were searched by the rules of the recorder.
+        let memory = hasOwnRules ? nil : memory
+        let sent = fields(of: hop.request, redaction, memory)
+        let received = hop.head.map { fields(of: $0, redaction, memory) }
         var entry = HARArchive.Entry(
-            startedAt: start, request: request(hop, redaction), response: response(hop, redaction),
+            startedAt: start, request: request(hop, sent, redaction), response: response(hop, received, redaction),
             timings: HARArchive.Timings(hop.metrics))
         entry.serverAddress = hop.metrics?.remoteAddress
         entry.cacheOutcome = hop.cache?.name
         entry.error = error
         entry.messages = hop.messages.map { message($0, redaction) }
-        return entry
+        return HARRecord(entry: entry, requestFields: sent.json, responseFields: received?.json)
+    }
+
+    /// Returns whether a request has names of secrets that the rules need not have.
+    private static func hasOwnRules(_ request: OutgoingRequest) -> Bool {
+        !request.options.confidentialHeaders.isEmpty || !request.options.confidentialQueryItems.isEmpty
+            || request.headers.contains(where: \.isSecret)
+    }
+
+    private func fields(of request: OutgoingRequest, _ redaction: Redaction, _ memory: HARFieldMemory?) -> HARFields {
+        guard let memory else { return HARFields(request: request.headers, redaction) }
+        return memory.fields(of: request.headers) { HARFields(request: request.headers, redaction) }
+    }
+
+    private func fields(of head: ResponseHead, _ redaction: Redaction, _ memory: HARFieldMemory?) -> HARFields {
+        guard let memory else { return HARFields(response: head, redaction) }
+        return memory.fields(of: head) { HARFields(response: head, redaction) }
     }
 
     // MARK: Parts
 
-    private func request(_ hop: HARExchange.Hop, _ redaction: Redaction) -> HARArchive.Request {
+    private func request(
+        _ hop: HARExchange.Hop, _ fields: HARFields, _ redaction: Redaction
+    ) -> HARArchive.Request {
         let request = hop.request
         var recorded = HARArchive.Request(
-            method: request.method.rawValue, url: redaction.url(request.url),
-            headers: fields(request.headers, redaction))
+            method: request.method.rawValue, url: redaction.url(request.url), headers: fields.shown)
         recorded.version = version(hop)
         recorded.bodySize = request.body.length.map { Int(clamping: $0) }
-        for field in request.headers where field.name.utf8.count == 6 && field.name.lowercased() == "cookie" {
-            recorded.cookies += HARFormFields.cookies(field.value, hidden: hidden(field, redaction))
-        }
+        recorded.cookies = fields.cookies
         guard request.body.length != 0 else { return recorded }
-        let type = request.headers["Content-Type"]
         let isWhole = isWhole(hop.sentBody, request.body.length)
         var body = body(
-            hop.sentBody.bytes, isWhole: isWhole, type, redaction, isEncoded: Self.isEncoded(request.headers))
-        body.mimeType = self.type(in: request.headers, redaction) ?? ""
-        if let bytes = body.bytes { body.fields = HARFormFields.ofBody(bytes, mimeType: type ?? "") }
+            hop.sentBody.bytes, isWhole: isWhole, fields.type, redaction, isEncoded: fields.isEncoded)
+        body.mimeType = fields.shownType ?? ""
+        if let bytes = body.bytes { body.fields = HARFormFields.ofBody(bytes, mimeType: fields.type ?? "") }
         if case .stream = request.body, hop.sentBody.bytes.isEmpty { body.comment = "the body was not recorded" }
         recorded.body = body
         return recorded
     }
 
     /// Returns the response. Without a head the status is 0, as in the archives of browsers.
-    private func response(_ hop: HARExchange.Hop, _ redaction: Redaction) -> HARArchive.Response {
-        let headers = hop.head?.headers ?? [:]
+    private func response(
+        _ hop: HARExchange.Hop, _ fields: HARFields?, _ redaction: Redaction
+    ) -> HARArchive.Response {
         var response = HARArchive.Response(
-            status: hop.head?.status ?? 0, statusText: hop.head?.statusText ?? "", headers: fields(headers, redaction),
-            body: body(of: hop, headers, redaction))
+            status: hop.head?.status ?? 0, statusText: hop.head?.statusText ?? "", headers: fields?.shown ?? [:],
+            body: body(of: hop, fields, redaction))
         response.version = version(hop)
         response.bodySize = hop.head == nil ? nil : hop.received
-        response.trailers = hop.trailers.map { fields($0, redaction) }
-        for (field, shown) in zip(headers, response.headers) {
-            switch field.name.utf8.count {
-            case 8 where response.redirectURL.isEmpty && field.name.lowercased() == "location":
-                response.redirectURL = shown.value
-            case 10 where field.name.lowercased() == "set-cookie":
-                let cookie = HARFormFields.cookie(settingBy: field.value, hidden: hidden(field, redaction))
-                response.cookies.append(cookie)
-            default: break
-            }
+        response.trailers = hop.trailers.map {
+            HTTPHeaders($0.map { HTTPHeader(name: $0.name, value: redaction.value(of: $0)) })
         }
+        response.redirectURL = fields?.redirectURL ?? ""
+        response.cookies = fields?.cookies ?? []
         return response
     }
 
-    private func body(of hop: HARExchange.Hop, _ headers: HTTPHeaders, _ redaction: Redaction) -> HARArchive.Body {
+    private func body(of hop: HARExchange.Hop, _ fields: HARFields?, _ redaction: Redaction) -> HARArchive.Body {
         let received = hop.receivedBody
         let isReceived = isWhole(received, UInt64(hop.received))
-        let decoded = hop.head?.decoded(received.bytes, of: hop.request, upTo: 4 * bodyLimit)
+        // Without a head there is no body, and without a coding its bytes are the content.
+        let decoded =
+            fields?.isCoded == true
+            ? hop.head?.decoded(received.bytes, of: hop.request, upTo: 4 * bodyLimit) : (received.bytes, true)
         let isWhole = isReceived && decoded?.isWhole ?? true
         let bytes = decoded?.bytes ?? received.bytes
-        let isEncoded = hop.head.map { !$0.bodyIsDecoded && Self.isEncoded(headers) } ?? false
         var body = body(
-            bytes, isWhole: isWhole, headers["Content-Type"], redaction,
-            isEncoded: isEncoded && bytes == received.bytes)
+            bytes, isWhole: isWhole, fields?.type, redaction,
+            isEncoded: fields?.isEncoded == true && bytes == received.bytes)
         if decoded == nil, hop.head != nil, !received.bytes.isEmpty { body.comment = "the body could not be decoded" }
-        body.mimeType = type(in: headers, redaction) ?? ""
+        body.mimeType = fields?.shownType ?? ""
         body.size = isWhole ? decoded?.bytes.count ?? hop.received : max(hop.received, decoded?.bytes.count ?? 0)
         return body
     }
@@ -89,28 +118,10 @@ struct HARFormat: Sendable {
             bytes: content?.bytes ?? (isEmpty ? Data() : nil), size: message.size)
     }
 
-    private func fields(_ fields: some Sequence<HTTPHeader>, _ redaction: Redaction) -> HTTPHeaders {
-        HTTPHeaders(fields.map { HTTPHeader(name: $0.name, value: redaction.value(of: $0)) })
-    }
-
-    /// Returns the text that takes the place of a cookie's value; nil if the values of the field are shown.
-    private func hidden(_ field: HTTPHeader, _ redaction: Redaction) -> String? {
-        redaction.value(of: field) == field.value ? nil : Redaction.replacement
-    }
-
     // MARK: Bodies
 
     private func isWhole(_ body: HARBody, _ length: UInt64?) -> Bool {
         !body.hasGap && length.map { UInt64(body.bytes.count) >= $0 } ?? (body.bytes.count < bodyLimit)
-    }
-
-    private static func isEncoded(_ headers: HTTPHeaders) -> Bool {
-        headers.values(for: "Content-Encoding").contains { $0.lowercased() != "identity" }
-    }
-
-    private func type(in headers: HTTPHeaders, _ redaction: Redaction) -> String? {
-        headers.first { $0.name.utf8.count == 12 && $0.name.lowercased() == "content-type" }
-            .map { redaction.value(of: $0) }
     }
 
     /// Returns the redacted bytes of a body, or the reason why they are left out.
@@ -179,6 +190,7 @@ struct HARFormat: Sendable {
 
     private func version(_ hop: HARExchange.Hop) -> String {
         switch hop.metrics?.protocolName {
+        case "http/1.1": "HTTP/1.1"
         case "h2": "HTTP/2"
         case "h3": "HTTP/3"
         case let name?: name.uppercased()

@@ -37,7 +37,7 @@ public final class HARRecorder: EventMonitor {
     ///   - redaction: The rules for secrets.
     public init(to file: URL, bodyLimit: Int = 64 << 10, redacting redaction: Redaction = .standard) {
         self.bodyLimit = min(max(0, bodyLimit), Self.largestLimit)
-        format = HARFormat(redaction: redaction, bodyLimit: self.bodyLimit)
+        format = HARFormat(redaction: redaction, bodyLimit: self.bodyLimit, memory: HARFieldMemory())
         self.file = HARFile(file)
         collector = HARCollector(bodyLimit: self.bodyLimit)
     }
@@ -58,15 +58,15 @@ public final class HARRecorder: EventMonitor {
         // The entry of a hop that has just ended may still be on its way to the file.
         await receiveAllEvents()
         let reason = "the recording has ended before the hop"
-        try await file.close(adding: open.map { $0.entry(endingWith: reason, format) })
+        try await file.close(adding: open.map { $0.record(endingWith: reason, format) })
     }
 
     public func didDrop(_ events: Int) { dropped.withLock { $0 += events } }
 
     public func request(_ request: any Request, did event: RequestEvent) {
         let ended = collector.receive(event, of: request)
-        if case .endHop(let error) = event, let entry = ended?.entry(endingWith: error?.description, format) {
-            file.append(entry)
+        if case .endHop(let error) = event, let record = ended?.record(endingWith: error?.description, format) {
+            file.append(record)
         }
     }
 }

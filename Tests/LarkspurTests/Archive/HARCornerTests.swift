@@ -32,6 +32,40 @@ struct HARCornerTests {
         #expect(written.entries.first?.startedAt == Date(timeIntervalSince1970: 0))
     }
 
+    @Test("Equal fields are recorded by the rules of each request")
+    func ownRules() async throws {
+        let folder = try TemporaryFolder()
+        let recorder = HARRecorder(to: folder["a.har"])
+        let transport = StubTransport { _ in .response(headers: ["X-Trace": "t7", "Location": "/b?token=s3cret"]) }
+        let session = Session(transport: transport, eventMonitors: [recorder])
+        for isSecret in [false, true, false, true] {
+            _ = await session.request("http://h/", headers: ["X-Trace": "t7", "Cookie": "sid=1"]) {
+                if isSecret { $0.options.confidentialHeaders = ["X-Trace"] }
+            }.serializingData().response
+        }
+        try await recorder.finish()
+        let entries = try HARArchive(contentsOf: folder["a.har"]).entries
+        let shown = ["t7", "REDACTED", "t7", "REDACTED"]
+        #expect(entries.map { $0.request.headers["X-Trace"] } == shown)
+        #expect(entries.map { $0.response.headers["X-Trace"] } == shown)
+        #expect(entries.allSatisfy { $0.response.redirectURL == "/b?token=REDACTED" })
+        #expect(entries.allSatisfy { $0.request.cookies.map(\.value) == ["REDACTED"] })
+    }
+
+    @Test("Fields that are equal as strings, and not in their bytes, are recorded as they are")
+    func equalStrings() throws {
+        let memory = HARFieldMemory()
+        for text in ["\u{8C48}", "\u{F900}", "K", "\u{212A}", "\u{F900}"] {
+            let fields: HTTPHeaders = ["X-Unit": text]
+            let head = ResponseHead(status: 200, fields: Array(fields))
+            let request = memory.fields(of: fields) { HARFields(request: fields, .standard) }
+            let response = memory.fields(of: head) { HARFields(response: head, .standard) }
+            for shown in [request.shown, response.shown] {
+                #expect(Array((shown["X-Unit"] ?? "").utf8) == Array(text.utf8))
+            }
+        }
+    }
+
     @Test("A second recorder does not disturb the first")
     func twoRecorders() async throws {
         let folder = try TemporaryFolder()
