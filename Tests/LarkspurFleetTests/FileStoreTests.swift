@@ -137,6 +137,48 @@ struct FileStoreTests {
         return try await stores[0].add(1, to: "l", window: .seconds(1)).value
     }
 
+    @Test(
+        "A full disk refuses changes, and keeps values, counters and leases as they were", arguments: [0, 1, 37, 60])
+    func full(written: Int) async throws {
+        let rest = Guarded<[Int]>([])
+        let store = try FileStore(folder: folder.url, now: { .seconds(100) }, boot: "boot") {
+            switch rest.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+            case nil: return WholeWrite.system($0, $1, $2, $3)
+            case 0:
+                errno = ENOSPC
+                return -1
+            case let count?: return WholeWrite.system($0, $1, min($2, count), $3)
+            }
+        }
+        /// Whether the operation fails, on a disk that has space for so many bytes.
+        func isRefused(_ operation: () async throws -> Void) async -> Bool {
+            rest.withLock { $0 = written == 0 ? [0] : [written, 0] }
+            do { try await operation() } catch { return (error as? StoreError)?.code == .full }
+            return false
+        }
+        let version = try await store.set(Data([1]), for: "a")
+        let lease = try #require(try await store.takeLease("l", for: .seconds(10)))
+        #expect(try await store.add(1, to: "c", window: .seconds(10)).value == 1)
+
+        for name in ["a", "new"] { #expect(await isRefused { try await store.set(Data([2]), for: name) }) }
+        for name in ["c", "new"] {
+            #expect(await isRefused { _ = try await store.add(1, to: name, window: .seconds(10)) })
+        }
+        #expect(await isRefused { _ = try await store.takeLease("new", for: .seconds(10)) })
+        #expect(await isRefused { _ = try await store.renew(lease, for: .seconds(20)) })
+        #expect(await isRefused { try await store.release(lease) })
+
+        #expect(try await store.value(for: "a") == StoredValue(Data([1]), version: version))
+        #expect(try await store.value(for: "new") == nil)
+        #expect(try await store.add(1, to: "c", window: .seconds(10)).value == 2)
+        #expect(try await store.add(1, to: "new", window: .seconds(10)).value == 1)
+        #expect(try await store.takeLease("l", for: .seconds(10)) == nil)
+        #expect(try await store.renew(lease, for: .seconds(10)))
+        #expect(try await store.takeLease("new", for: .seconds(10)) != nil)
+        let files = try FileManager.default.subpathsOfDirectory(atPath: folder.url.path)
+        #expect(!files.contains { $0.hasSuffix(".new") })
+    }
+
     @Test("A folder that others can use is refused, and so is a link")
     func permissions() throws {
         try FileManager.default.createDirectory(

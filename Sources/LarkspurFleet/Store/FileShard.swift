@@ -156,11 +156,13 @@ final class FileShard: Sendable {
     /// one.
     ///
     /// - Parameter parts: The folders, of which the first exists, and the name of the file.
-    static func replace(_ parts: [String], with bytes: [UInt8]) throws(StoreError) {
+    static func replace(
+        _ parts: [String], with bytes: [UInt8], _ perform: WholeWrite.Function
+    ) throws(StoreError) {
         let path = parts.joined(separator: "/")
         let new = path + ".new"
         let file = try create(new, parts, O_TRUNC)
-        let failure = WholeWrite.write(bytes, to: file)
+        let failure = WholeWrite.write(bytes, to: file, with: perform)
         // Some file systems report a full disk only here.
         let isClosed = close(file) == 0
         let closing = errno
@@ -178,12 +180,21 @@ final class FileShard: Sendable {
     /// Writes a small record over the old one, which has the same size. A process that is killed has written all or
     /// nothing of so few bytes. Replacing the file would take ten times as long, because file systems then write
     /// to the disk. Only for records that are read with the lock.
-    static func overwrite(_ parts: [String], with bytes: [UInt8]) throws(StoreError) {
+    ///
+    /// - Parameter old: The old record, which is restored if the new one cannot be written; empty if there is none.
+    static func overwrite(
+        _ parts: [String], with bytes: [UInt8], over old: [UInt8], _ perform: WholeWrite.Function
+    ) throws(StoreError) {
         let path = parts.joined(separator: "/")
         let file = try create(path, parts, 0)
         defer { close(file) }
-        let failure = WholeWrite.write(bytes, to: file)
-        guard failure == 0 else { throw error("cannot be written", path, failure) }
+        let failure = WholeWrite.write(bytes, to: file, with: perform)
+        guard failure == 0 else {
+            // A part of the new record may be there. The file has the space of the old one already.
+            _ = WholeWrite.write(old, to: file, with: perform)
+            ftruncate(file, off_t(old.count))
+            throw error("cannot be written", path, failure)
+        }
     }
 
     /// Opens a file for writing. Creates it, and its folders, if they do not exist.

@@ -1,5 +1,6 @@
 import Dispatch
 import Larkspur
+internal import LarkspurAnnex
 
 #if canImport(Darwin)
     import Darwin
@@ -31,6 +32,8 @@ public final class FileStore: RecordStore {
     private let now: @Sendable () -> Duration
     private let boot: String
     private let sweep: FileSweep
+    /// The system's function; another function in tests.
+    private let perform: WholeWrite.Function
 
     /// Creates a store, and the folder if it does not exist.
     ///
@@ -42,8 +45,9 @@ public final class FileStore: RecordStore {
 
     init(
         folder: URL, patience: Duration = .seconds(5), now: @escaping @Sendable () -> Duration, boot: String,
-        sweepAfter minimum: Int = 1_000
+        sweepAfter minimum: Int = 1_000, write perform: @escaping WholeWrite.Function = WholeWrite.system
     ) throws(StoreError) {
+        self.perform = perform
         guard folder.isFileURL else { throw StoreError(.denied, "the URL of the store's folder is not a file URL") }
         sweep = FileSweep(root: folder.path, minimum: minimum)
         (root, self.patience, self.now, self.boot) = (folder.path, patience, now, boot)
@@ -85,7 +89,7 @@ public final class FileStore: RecordStore {
         _ change: @escaping @Sendable (inout StoreRecord, Duration) -> Swift.Result<Result, StoreError>
     ) async throws(StoreError) -> Result {
         let (shard, parts) = (shard(of: name), path(of: name))
-        return try await shard.perform { [boot, now, patience, sweep, weak self] () throws(StoreError) in
+        return try await shard.perform { [boot, now, patience, sweep, perform, weak self] () throws(StoreError) in
             try shard.withLock(patience: patience) { () throws(StoreError) in
                 let path = parts.joined(separator: "/")
                 let before = try FileShard.load(path, boot: boot)
@@ -95,9 +99,10 @@ public final class FileStore: RecordStore {
                 let bytes = record.bytes(of: boot)
                 // Values are read without the lock.
                 if name.kind == .value {
-                    try FileShard.replace(parts, with: bytes)
+                    try FileShard.replace(parts, with: bytes, perform)
                 } else {
-                    try FileShard.overwrite(parts, with: bytes)
+                    let old = before?.bytes(of: boot) ?? []
+                    try FileShard.overwrite(parts, with: bytes, over: old, perform)
                 }
                 sweep.didChange { [weak self] in self?.removeIfEnded($0, $1) }
                 return result
