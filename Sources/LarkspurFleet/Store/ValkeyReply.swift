@@ -53,7 +53,10 @@ extension StoreError {
         ("OOM", .full, "the server has no memory left; raise its maxmemory or remove keys"),
         ("READONLY", .denied, "the server is a read-only replica; use the address of the primary"),
         ("MISCONF", .denied, "the server refuses writes because it cannot save its data; look at its log and its disk"),
-        ("NOPERM", .denied, "the user may not run this command; extend the user's ACL on the server"),
+        (
+            "NOPERM", .denied,
+            "the user may not run this command, or not use this key; extend the user's ACL on the server"
+        ),
         ("NOAUTH", .denied, "the server requires a password; add it to the URL of the store"),
         ("WRONGPASS", .denied, "the server does not accept the user or the password in the URL of the store"),
         ("NOREPLICAS", .unavailable, "the server has too few replicas to accept writes"),
@@ -68,12 +71,17 @@ extension StoreError {
         ("MASTERDOWN", .unavailable, "the server is a replica that has lost its primary"),
     ]
 
-    /// Makes an error of the server's text. Inside a script, Redis 6 has the code in the middle of the text, and Redis
-    /// 7 has none for a command that the user may not run.
+    /// The texts of Redis 7 and of Valkey if the user of a script may not run a command, or not use a key or channel.
+    private static let refusals = [
+        "can't run this command", "can't access at least one of the", "ACL failure in script",
+    ]
+
+    /// Makes an error of the server's text. Inside a script, Redis 6 has the code in the middle of the text, and later
+    /// servers have none if the user's rights are missing.
     init(server text: String) {
         let words = text.split { !$0.isLetter || !$0.isASCII }
         let isOfScript = text.contains("script")
-        let isForbidden = isOfScript && text.contains("can't run this command")
+        let isForbidden = isOfScript && Self.refusals.contains { text.contains($0) }
         let known = Self.codes.first { entry in
             words.first.map { $0 == entry.word } ?? false || isOfScript && words.contains { $0 == entry.word }
                 || isForbidden && entry.word == "NOPERM"
