@@ -120,6 +120,23 @@
             #expect(try await store.add(1, to: "c", window: .seconds(60)).value == 2)
         }
 
+        @Test("While another program's script blocks the server, operations fail as busy, and change nothing")
+        func busy() async throws {
+            let server = try ValkeyServer(["--lua-time-limit", "1"])
+            let store = try server.store()
+            let version = try await store.set(Data([1]), for: "a")
+            Thread.detachNewThread { _ = try? server.ask("EVAL", "while true do end", "0") }
+            var first: StoreError?
+            while first == nil { do { _ = try await store.value(for: "a") } catch { first = error } }
+            #expect(first?.code == .busy)
+            #expect(try await failure { try await store.set(Data([2]), for: "a") }.code == .busy)
+            #expect(try await failure { try await store.takeLease("a", for: .seconds(1)) }.code == .busy)
+            #expect(try server.ask("SCRIPT", "KILL") == .status("OK"))
+            await wait { try server.ask("PING") == .status("PONG") }
+            #expect(try await store.value(for: "a") == StoredValue(Data([1]), version: version))
+            #expect(try await store.takeLease("a", for: .seconds(1)) != nil)
+        }
+
         @Test("A wrong password, a missing one or a wrong database is an error at once")
         func credentials() async throws {
             let port = try #require(ValkeyServer.port)

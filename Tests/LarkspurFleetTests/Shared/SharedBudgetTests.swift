@@ -89,6 +89,52 @@ struct SharedBudgetTests {
         #expect(fleet.used[0] == 1 + 95)
     }
 
+    @Test("The permits of a process that was killed are lost until the end of the window")
+    func killed() async throws {
+        var fleet = Fleet(2, count: 100)
+        for process in [0, 1] { #expect(try await fleet.send(process)) }
+        fleet.time.advance(by: .seconds(10))
+        #expect(try await fleet.send(1))
+        #expect(fleet.budgets[1].permits == 4)  // the process is killed
+        for total in [1 + 95, 1 + 95 + 100] {
+            for _ in 0..<2 {
+                while try await fleet.send(0) {}
+                fleet.time.advance(by: .seconds(5))
+            }
+            #expect(fleet.used[0] == total)
+        }
+    }
+
+    @Test("A process that was stopped uses no permits of an earlier window")
+    func stopped() async throws {
+        var fleet = Fleet(2, count: 100)
+        #expect(try await fleet.send(0))
+        #expect(fleet.budgets[0].permits == 9)
+        fleet.time.advance(by: .seconds(10))
+        for _ in 0..<2 {
+            while try await fleet.send(1) {}
+            fleet.time.advance(by: .milliseconds(4_999))
+        }
+        #expect(fleet.used[1] == 100)
+        #expect(try await !fleet.send(0), "the window has no permit left")
+        #expect(fleet.used == [1, 100])
+    }
+
+    @Test("A process that starts in the middle of a window gets what is left, and a share from the next window on")
+    func newcomer() async throws {
+        for (first, left) in [(70, 30), (100, 0)] {
+            var fleet = Fleet(2, count: 100)
+            for _ in 0..<first { #expect(try await fleet.send(0)) }
+            while try await fleet.send(1) {}
+            #expect(fleet.used == [first, left])
+            fleet.time.advance(by: .seconds(10))
+            for _ in 0..<100 {
+                for process in [0, 1] { _ = try await fleet.send(process) }
+            }
+            #expect(fleet.used == [first + 50, left + 50])
+        }
+    }
+
     @Test("Random processes never exceed the limit of a window", arguments: [1, 2, 3] as [UInt64])
     func limit(seed: UInt64) async throws {
         var numbers = SeededRandom(seed: seed)

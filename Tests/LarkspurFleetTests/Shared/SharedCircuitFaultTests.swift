@@ -29,6 +29,25 @@ struct SharedCircuitFaultTests {
         await poll { other.isOpen() }
     }
 
+    @Test(
+        "If the store loses its data, the circuits stay as they are, and later changes are shared",
+        arguments: TestedStore.Kind.allCases)
+    func lostData(kind: TestedStore.Kind) async throws {
+        let fleet = try CircuitFleet(kind)
+        let (process, other) = (await fleet.process(), await fleet.process())
+        await fleet.open(process)
+        try await fleet.settle(process, other)
+        try await fleet.tested.store.removeValue(for: "circuits")
+        try await fleet.settle(process, other)
+        #expect(try await fleet.entries.isEmpty)
+        for process in [process, other] { #expect(await process.get() == "circuitOpen") }
+        fleet.advance(by: CircuitFleet.pause)
+        fleet.answer.withLock { $0 = .text("ok") }
+        #expect(await other.get() == "200")
+        try await fleet.settle(process, other)
+        #expect(process.state() == .closed && other.state() == .closed)
+    }
+
     @Test("A change that could not be stored is not stored later")
     func droppedChange() async throws {
         let fleet = try CircuitFleet()

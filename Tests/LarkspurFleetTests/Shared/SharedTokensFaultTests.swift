@@ -137,6 +137,27 @@ struct SharedTokensFaultTests {
         #expect(requests.withLock { $0 } == 2)
     }
 
+    @Test("A refresh that takes longer than its timeout is cancelled, and its outcome is not known")
+    func timeout() async throws {
+        try await site.saveExpired()
+        site.reply(.none)
+        let (process, other) = (site.process(), site.process())
+        async let error = TokenSite.error(from: process)
+        await poll { site.refreshes.count == 1 }
+        let time = Task {
+            while !Task.isCancelled {
+                await process.clock.waitForSleepers()
+                site.time.advance(by: .seconds(1))
+                process.clock.advance(by: .seconds(1))
+            }
+        }
+        #expect(await error?.code == .refreshOutcomeUnknown)
+        time.cancel()
+        await time.value
+        #expect(await TokenSite.error(from: other)?.code == .refreshOutcomeUnknown)
+        #expect(site.refreshes.count == 1)
+    }
+
     @Test("If the store fails, requests that need another token fail with its error")
     func storeFails() async throws {
         let site = try TokenSite(store: FailingStore(MemoryStore(), failures: .max))

@@ -14,6 +14,8 @@ final class TokenSite: Sendable {
         case failure(TransportError.Code)
         /// The server issues a token, but the answer is not delivered before the gate is opened.
         case held(Gate)
+        /// No answer comes.
+        case none
     }
 
     struct Process: Sendable {
@@ -79,22 +81,24 @@ final class TokenSite: Sendable {
             let reply = state.replies.isEmpty ? Reply.token : state.replies.removeFirst()
             switch reply {
             case .token, .held: state.number += 1
-            case .refusal, .failure: break
+            case .refusal, .failure, .none: break
             }
             return (reply, state.number)
         }
         let new = BearerToken("token \(number)", refreshToken: "refresh \(number)")
         switch reply {
-        case .token: return new
+        case .token: break
         case .refusal: throw AuthenticationError(.notRefreshable, "refused")
-        case .held(let gate):
-            await gate.pass()
-            return new
-        case .failure(let code):
-            let session = Session(transport: StubTransport { _ in .failure(code) })
-            _ = try await session.request("http://h/token", method: .post).serializingData().value
-            return new
+        case .held(let gate): await gate.pass()
+        case .failure(let code): try await Self.post(.failure(code))
+        case .none: try await Self.post(StubAnswer([.stall]))
         }
+        return new
+    }
+
+    private static func post(_ answer: StubAnswer) async throws {
+        let session = Session(transport: StubTransport { _ in answer })
+        _ = try await session.request("http://h/token", method: .post).serializingData().value
     }
 
     /// Sends a request, and returns the text of its response.
