@@ -8,6 +8,34 @@ import Testing
 
 // The code of the guide, word for word.
 
+private actor Values {
+    private var values: [String: Data] = [:]
+
+    func get(_ names: [String]) -> [Data?] { names.map { values[$0] } }
+    func set(_ value: Data, for name: String, lifetime: Duration) { values[name] = value }
+    func remove(_ name: String) { values[name] = nil }
+}
+
+private struct LocalLevel: SharedCacheLevel {
+    let maximumSize = 64 << 10
+    let maximumLifetime = Duration.seconds(3_600)
+    let values = Values()
+
+    func values(for names: [String]) async throws -> [Data?] { await values.get(names) }
+
+    func set(_ value: Data, for name: String, lifetime: Duration) async throws {
+        await values.set(value, for: name, lifetime: lifetime)
+    }
+
+    func removeValue(for name: String) async throws { await values.remove(name) }
+
+    func claim(
+        _ name: String, unless isStored: nonisolated(nonsending) @escaping @Sendable () async throws -> Bool
+    ) async throws -> SharedCacheTurn? {
+        SharedCacheTurn {}  // each process asks the server itself
+    }
+}
+
 @Suite("The guide to stores", .limited)
 struct FleetExamples {
     private func report() -> Data { Data("all is well".utf8) }
@@ -89,6 +117,23 @@ struct FleetExamples {
             let configuration = SessionConfiguration { $0.cache = HTTPCache(shared: responses, limit: 64 << 20) }
             let session = Session(configuration: configuration, transport: transport)
             #expect(try await session.request("http://h/").serializingString().value == "text")
+        }
+        #expect(count.withLock { $0 } == 1)
+    }
+
+    @Test("Two sessions with one level of one's own send one request")
+    func ownLevel() async throws {
+        let (level, count) = (LocalLevel(), Guarded(0))
+        for _ in 0..<2 {
+            let cache = HTTPCache(shared: level)
+            let session = Session(
+                configuration: SessionConfiguration { $0.cache = cache },
+                transport: StubTransport { _ in
+                    count.withLock { $0 += 1 }
+                    return CacheFleet.fresh()
+                })
+            #expect(try await session.request("http://h/").serializingString().value == "text")
+            await cache.finishStoring()
         }
         #expect(count.withLock { $0 } == 1)
     }

@@ -24,6 +24,14 @@ public protocol SharedCacheLevel: Sendable {
 
     /// Waits until this process has the right to ask the server, or until another process has stored the response.
     ///
+    /// The closure runs where its caller does, on the same actor. In a module without the upcoming feature
+    /// `NonisolatedNonsendingByDefault`, write the attribute out, because otherwise the function does not fulfil the
+    /// requirement:
+    ///
+    ///     func claim(
+    ///         _ name: String, unless isStored: nonisolated(nonsending) @escaping @Sendable () async throws -> Bool
+    ///     ) async throws -> SharedCacheTurn?
+    ///
     /// - Parameters:
     ///   - name: The name of the right.
     ///   - isStored: Looks for the response. The level calls it from time to time while another process has the right.
