@@ -251,9 +251,7 @@ def outputs():
     check("--fold fits the screen", r.text.count("\n") <= 24 and "[… 200 elements]" in r.text, r)
     for path in ("/hostile", "/hostilejson", "/binary"):
         r = terminal(here + path)
-        rest = re.sub(r"\x1b\[[0-9;]*m", "", r.out)
-        check(f"no control character of {path} reaches a terminal", r.code == 0
-              and not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202e]|\r(?!\n)", rest) and "\x1b[31mtext" not in r.out, r)
+        check(f"no control character of {path} reaches a terminal", r.code == 0 and is_harmless(r), r)
     check("escapes are shown", "red \\u{1B}[31mtext" in terminal(here + "/hostile").text)
     check("a binary body is a note", "binary body, 10 bytes" in terminal(here + "/binary").text)
     r = terminal(here + "/hostile", "--pretty=none")
@@ -267,6 +265,30 @@ def outputs():
     r = subprocess.run(f"{LARK} {here}/endless | head -1; echo ${{PIPESTATUS[0]}}", shell=True, executable="/bin/bash",
                        capture_output=True, timeout=BOUND, stdin=subprocess.DEVNULL, env=environment({}))
     check("a closed pipe ends lark quietly", r.stdout == b"line 0\n141\n" and r.stderr == b"")
+
+
+def is_harmless(r):
+    """Whether the output has no control characters but those of lark itself: colours, the cursor's and those of the bar."""
+    rest = re.sub(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\r\x1b\[K", "", r.out)
+    return not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202e]|\r(?!\n)", rest) and "\x1b[31mtext" not in r.out
+
+
+def hostility():
+    """Text that would take over a terminal, in each place from which a server's text can come."""
+    for place, words, shown in (
+            ("a status line and a cookie", [here + "/hostilestatus", "--print=h"], "299"),
+            ("the fields of a head", [here + "/hostile", "--print=h"], "X-Bad"),
+            ("an event's name, identifier and data", [here + "/hostileevents"], "red \\u{1B}[31mtext"),
+            ("lines of JSON", [here + "/hostilelines"], "\\u007f"),
+            ("a redirect's target", [here + "/hostileaway", "--follow", "--all", "--print=Hh", "--meta"], "302"),
+            ("a file's name", ["--download", here + "/hostilename"], "saved "),
+            ("a file's name, and no colours", ["--download", here + "/hostilename", "--pretty=none"], "exe"),
+            ("a message and the reason of a close", [f"ws://127.0.0.1{here}/socket?feed", "--ignore-stdin"], "closed: ")):
+        r = terminal(*words)
+        check(f"no control character of {place} reaches a terminal", is_harmless(r) and shown in r.text, r)
+    lark(here + "/hostileevents", "--har", "hostile.har")
+    r = terminal("waterfall", "hostile.har")
+    check("a recording of hostile text is drawn", r.code == 0 and is_harmless(r), r)
 
 
 def streams():
@@ -361,7 +383,7 @@ def measurements():
 
 
 try:
-    for part in (requests, exchanges, trust, usage, outputs, streams, transfers, interruptions, measurements):
+    for part in (requests, exchanges, trust, usage, outputs, hostility, streams, transfers, interruptions, measurements):
         part()
 finally:
     server.gate.set()

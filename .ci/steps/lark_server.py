@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import threading
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 HOSTILE = "red \x1b[31mtext\x1b[0m, title \x1b]0;owned\x07, C1 \u009b2J, bidi \u202egpj.exe, return\rover"
@@ -91,6 +92,27 @@ class Handler(BaseHTTPRequestHandler):
 
     def at_hostilejson(self, query, body):
         self.answer(json.dumps({HOSTILE: HOSTILE}, ensure_ascii=False).replace("\\u001b", "\x7f"), kind="application/json")
+
+    def at_hostileevents(self, query, body):
+        text = HOSTILE.replace("\r", "")
+        self.chunks("text/event-stream", [f"event: {text}\nid: {text}\ndata: {text}\n\n".encode()])
+
+    def at_hostilelines(self, query, body):
+        line = json.dumps({HOSTILE: HOSTILE}, ensure_ascii=False).replace("\\u001b", "\x7f") + "\n"
+        self.chunks("application/x-ndjson", [line.encode()] * 2)
+
+    def at_hostilestatus(self, query, body):
+        self.send_response_only(299, HOSTILE.replace("\r", "").encode().decode("latin-1"))
+        self.send_header("Content-Length", "0")
+        self.send_header("Set-Cookie", "a=\x1b[31mtext\x07")
+        self.end_headers()
+
+    def at_hostileaway(self, query, body):
+        self.answer("", 302, Location=f"http://localhost:{self.server.server_port}/\x1b[31mtext\x1b]0;owned\x07?\u009b")
+
+    def at_hostilename(self, query, body):
+        name = urllib.parse.quote(HOSTILE.replace("\r", ""))
+        self.answer("text", Content_Disposition=f"attachment; filename*=UTF-8''{name}")
 
     def at_binary(self, query, body):
         self.answer(b"\x89PNG\x00\x1b[31m", kind="image/png")
@@ -199,7 +221,7 @@ class Handler(BaseHTTPRequestHandler):
             for text in (b'{"tick": 1}', HOSTILE.encode()):
                 frame(1, text)
             frame(2, b"\x00\x01")
-            frame(8, b"\x03\xe8bye")
+            frame(8, b"\x03\xe8" + HOSTILE.encode())
         while head := self.rfile.read(2):
             length = head[1] & 127
             mask = self.rfile.read(4)
