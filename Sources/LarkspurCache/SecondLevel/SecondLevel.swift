@@ -148,20 +148,30 @@ final class SecondLevel: Sendable {
         _ found: SharedFound, _ turn: SharedCacheTurn?, _ task: CachingTask, _ mark: UInt64
     ) async -> SharedAnswer {
         adopt(found, task, mark)
+        var found = found
         var isKnown = found.missing.isEmpty
-        // Before the request is sent, so that each later removal changes the generation. A removal that this one
-        // replaces is older than the response.
-        if !isKnown, task.mayShare {
-            isKnown =
-                await tried { [self] in
-                    for (name, new) in found.missing {
-                        let lifetime = SharedGenerations.lifetime(of: name, level)
-                        try await level.set(Data(new), for: name, lifetime: lifetime)
-                    }
-                } != nil
+        if !isKnown, task.mayShare, let known = await tried({ [self, found] in try await completed(found, task) }) {
+            (found.generations, isKnown) = (known, true)
         }
         if !isKnown { end(turn) }
         return SharedAnswer(found, turn, isKnown: isKnown)
+    }
+
+    /// Stores the generations that the level does not have, before the request is sent, so that each later removal
+    /// changes them. Returns the generations of the level: another process may have stored them meanwhile, and its
+    /// responses are to stay.
+    private func completed(_ found: SharedFound, _ task: CachingTask) async throws -> SharedGenerations {
+        func stored(_ known: [UInt8], _ name: String) async throws -> [UInt8] {
+            guard let new = found.missing[name] else { return known }
+            let lifetime = SharedGenerations.lifetime(of: name, level)
+            let stored = try await level.value(for: name, orStoring: Data(new), lifetime: lifetime)
+            if stored.count == SharedGenerations.size { return Array(stored) }
+            try await level.set(Data(new), for: name, lifetime: lifetime)  // the stored one is damaged
+            return new
+        }
+        return SharedGenerations(
+            ofAll: try await stored(found.generations.ofAll, SharedName.all),
+            ofURL: try await stored(found.generations.ofURL, SharedName.url(task.key.url)))
     }
 
     private func served(_ found: SharedFound, _ task: CachingTask, _ mark: UInt64) -> SharedAnswer {

@@ -2,7 +2,7 @@
 struct SharedFound: Sendable {
     /// The name of the right to ask for the response.
     var name: String
-    let generations: SharedGenerations
+    var generations: SharedGenerations
     /// Those of the generations that the level does not have, by their names.
     let missing: [String: [UInt8]]
     var response: StoredResponse?

@@ -19,6 +19,13 @@ public protocol SharedCacheLevel: Sendable {
     /// Stores a value, whatever the name had before.
     func set(_ value: Data, for name: String, lifetime: Duration) async throws
 
+    /// Returns the value of a name. If there is none, stores the given value first.
+    ///
+    /// Of several processes that call it at once, one stores its value, and all return this value. By default, the
+    /// function reads the value and then calls ``set(_:for:lifetime:)``: processes that do so at once replace each
+    /// other's values, and the responses that they store are requested once more.
+    func value(for name: String, orStoring value: Data, lifetime: Duration) async throws -> Data
+
     /// Removes a value.
     func removeValue(for name: String) async throws
 
@@ -39,6 +46,14 @@ public protocol SharedCacheLevel: Sendable {
     func claim(
         _ name: String, unless isStored: @escaping @Sendable () async throws -> Bool
     ) async throws -> SharedCacheTurn?
+}
+
+extension SharedCacheLevel {
+    public func value(for name: String, orStoring value: Data, lifetime: Duration) async throws -> Data {
+        if let stored = try await values(for: [name]).first ?? nil { return stored }
+        try await set(value, for: name, lifetime: lifetime)
+        return value
+    }
 }
 
 /// The right of one process to ask the server for a response, which the others wait for.

@@ -78,17 +78,41 @@ public final class SharedResponses: SharedCacheLevel {
 
     private func value(for name: String) async throws -> Data? {
         guard let stored = try await store.value(for: name) else { return nil }
+        do {
+            return try opened(stored, name)
+        } catch {
+            guard error.code == .damaged else { throw error }
+            _ = try await store.removeValue(for: name, if: .isVersion(stored.version), under: nil)
+            return nil
+        }
+    }
+
+    /// Returns the content of a stored value; nil if another key has sealed it.
+    private func opened(_ stored: StoredValue, _ name: String) throws(SealingError) -> Data? {
         guard !keys.isEmpty else { return stored.data }
         do {
             return try SealingKey.open(stored.data, for: name, by: keys)
         } catch {
-            switch error.code {
-            case .damaged:
-                _ = try await store.removeValue(for: name, if: .isVersion(stored.version), under: nil)
-                return nil
-            case .wrongKey: return nil
-            default: throw error
+            if error.code == .wrongKey { return nil }
+            throw error
+        }
+    }
+
+    /// The maximum number of changes by other processes that a value is read after.
+    private static let maximumTries = 8
+
+    public func value(for name: String, orStoring value: Data, lifetime: Duration) async throws -> Data {
+        let name = prefix + name
+        let sealed = try keys.first?.seal(value, for: name) ?? value
+        return try await limited { [self] in
+            for _ in 0..<Self.maximumTries {
+                let stored = try await store.value(for: name)
+                if let stored, let known = try? opened(stored, name) { return known }
+                let condition = stored.map { StoreCondition.isVersion($0.version) } ?? .isAbsent
+                let version = try await store.set(sealed, for: name, if: condition, lifetime: lifetime, under: nil)
+                if version != nil { return value }
             }
+            throw StoreError(.busy, "other processes with other keys change the stored value \(name) all the time")
         }
     }
 

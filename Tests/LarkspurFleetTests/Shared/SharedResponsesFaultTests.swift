@@ -109,6 +109,40 @@ struct SharedResponsesFaultTests {
         await poll { fleet.store.record.releases == fleet.store.record.leases }
     }
 
+    /// A store that stores nothing before its gate is opened.
+    private final class LateStore: ForwardingStore {
+        let base: any SharedStore = LarkspurFleet.MemoryStore()
+        let gate = Gate()
+        let arrivals = Guarded(0)
+
+        func set(
+            _ value: Data, for key: String, if condition: StoreCondition, lifetime: Duration?, under lease: StoreLease?
+        ) async throws(StoreError) -> StoreVersion? {
+            arrivals.withLock { $0 += 1 }
+            await gate.pass()
+            return try await base.set(value, for: key, if: condition, lifetime: lifetime, under: lease)
+        }
+    }
+
+    @Test("Processes that begin at once with an empty store keep each other's responses")
+    func coldStart() async throws {
+        let store = LateStore()
+        let fleet = CacheFleet(store)
+        let paths = ["/a", "/b", "/c"]
+        await withTaskGroup(of: String?.self) { group in
+            for path in paths {
+                let process = fleet.process()
+                group.addTask { await process.get(path).value }
+            }
+            await poll { store.arrivals.withLock { $0 } == paths.count }
+            store.gate.open()
+            for await value in group { #expect(value == "text") }
+        }
+        await poll { fleet.store.record.releases == paths.count }
+        for path in paths { #expect(await fleet.process().get(path).value == "text") }
+        #expect(fleet.requests.count == paths.count)
+    }
+
     @Test("If the process that asks fails, another one asks")
     func takeover() async throws {
         let count = Guarded(0)
