@@ -27,6 +27,9 @@ package actor DownloadFile: BodyReceiver {
     private let options: [DownloadOption]
     private let resumed: DownloadRecord?
 
+    /// The checks of the complete file.
+    nonisolated let validations = Protected<[@concurrent @Sendable (URL, CompletedExchange) async throws -> Void]>([])
+
     // Isolated to the actor
     private var status = Status.open
     private var keeping = Keeping.ifFound
@@ -180,6 +183,7 @@ package actor DownloadFile: BodyReceiver {
             try partial.restart(nil)
             throw RequestError(.checksumMismatch, "the file's checksum is \(computed), expected \(expected)")
         }
+        try await validate(partial, exchange)
         let target = try await target(of: exchange, partial.url)
         try checkOpen()
         try partial.place(at: target.filePath, replacing: options.contains(.removePreviousFile))
@@ -188,6 +192,18 @@ package actor DownloadFile: BodyReceiver {
         // The event is reported here and not by the pipeline. The request may be cancelled before the pipeline
         // continues, and monitors get no event after a request has finished.
         tell(.placeFile(target))
+    }
+
+    private func validate(_ partial: PartialFile, _ exchange: CompletedExchange) async throws {
+        for validation in validations.withLock({ $0 }) {
+            do { try await validation(partial.url, exchange) } catch {
+                try checkOpen()
+                // The next attempt must not resume from the refused bytes.
+                try partial.restart(nil)
+                throw RequestError(wrapping: error, as: .validationFailed, stage: .validating)
+            }
+            try checkOpen()
+        }
     }
 
     private func target(of exchange: CompletedExchange, _ temporary: URL) async throws -> URL {

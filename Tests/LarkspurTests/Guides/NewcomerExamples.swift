@@ -67,6 +67,20 @@ struct NewcomerExamples {
         #expect(log.count == 1 && "\(TransportError.Code.nameLookup)" == "nameLookup")
     }
 
+    @Test("A downloaded file is checked before it is in place")
+    func files() async throws {
+        let folder = try TemporaryFolder()
+        let (session, url, place) = (log.session { _, _ in .text("PK") }, "https://api.example.com/a", folder["a"])
+        // swift-format-ignore
+        let checked = await session.download(url, to: place).validate()
+            .validateFile { file, exchange in
+                guard try Data(contentsOf: file).starts(with: Data("PK".utf8)) else {
+                    throw RequestError(.decodingFailed, "the file is not an archive")
+                }
+            }
+        #expect(try await checked.serializingFile().value == place)
+    }
+
     @Test("A stream has a head")
     func stream() async throws {
         let session = log.session { _, _ in .text("body") }
