@@ -259,7 +259,7 @@ final class CurlTransfer {
     /// that.
     func breakOff(_ message: String) {
         guard let hop, hop.fault == nil else { return }
-        hop.fault = TransportError(.protocolViolation, message, phase: phase(of: hop))
+        hop.fault = TransportError(.protocolViolation, message + requirement(of: hop), phase: phase(of: hop))
         loop.setAlarm(loop.now, for: slot)
     }
 
@@ -337,12 +337,16 @@ final class CurlTransfer {
     func failure(_ code: Int32, _ hop: CurlHop) -> CurlFailure {
         let text = String(cString: errorText)
         var message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
-        if hop.request.version == .http2, !hop.head.hasBegun, !hop.isReset {
-            message += "; HTTP/2 was required without negotiation, and the server may not speak it; use .negotiated"
-        }
+        message += requirement(of: hop)
         return CurlFailure(
             code: code, message: message, phase: phase(of: hop), easy: easy, proxy: hop.route?.proxy,
             isConnected: hop.isConnected, socketError: hop.socketError)
+    }
+
+    /// Returns a remark about HTTP/2 that was required without negotiation, if the server has not answered.
+    private func requirement(of hop: CurlHop) -> String {
+        guard hop.request.version == .http2, !hop.head.hasBegun, !hop.isReset else { return "" }
+        return "; HTTP/2 was required without negotiation, and the server may not speak it; use .negotiated"
     }
 
     func phase(of hop: CurlHop) -> TransportError.Phase {

@@ -149,7 +149,10 @@ extension OutgoingRequest {
     private func check(knowing known: HTTPHeaders) throws(RequestError) {
         if let problem { throw problem }
         guard url.isHTTP, url.hasAuthority else {
-            let problem = url.isHTTP ? "the URL has no host" : "the URL's scheme is \(url.scheme)"
+            let problem =
+                url.isHTTP
+                ? "the URL has no host"
+                : "the URL's scheme is \(url.scheme) (if that is a host, write http:// or https:// before it)"
             throw RequestError(
                 .invalidURL, "\(problem); a session sends requests only to http and https URLs with a host")
         }

@@ -146,6 +146,9 @@ struct ErrorLineTests {
         Mistake("a relative URL without a base", "It has no scheme", "configuration has a baseURL") { log in
             await log.session().request("users/7").serializingData().response.error
         },
+        Mistake("a host and a port without a scheme", "scheme is localhost (if that is a host, write http://") { log in
+            await log.session().request("localhost:8080/users").serializingData().response.error
+        },
         Mistake("a missing credential", "status 401", "; the request had no Authorization field") { log in
             await log.session { _, _ in .response(401) }.request("http://h/").validate().serializingData().response
                 .error
@@ -203,6 +206,16 @@ struct ErrorLineTests {
         }
         #expect(!line.contains { $0.isNewline } && !line.contains("s3cret"))
     }
+
+    #if os(Linux)
+        @Test("HTTP/2 at a server of HTTP/1.1 has a remedy")
+        func httpVersion() async throws {
+            let server = try MockServer()
+            let request = await Session().request(server.url + "/") { $0.options.httpVersion = .http2 }
+            let line = "\(try #require(await request.serializingData().response.error))"
+            #expect(line.contains("; HTTP/2 was required without negotiation") && line.contains("use .negotiated"))
+        }
+    #endif
 
     @Test("The body of a refused response is shown without secrets, also those of the request")
     func secrets() async throws {
