@@ -161,6 +161,19 @@ struct PrometheusMonitorTests {
         #expect(text.order.count < 101 * 60)
     }
 
+    @Test("The label of a host can have its port")
+    func ports() async throws {
+        let metrics = try PrometheusMonitor(PrometheusMonitor.Options { $0.host = PrometheusMonitor.hostAndPort })
+        let session = session(configuring: { $0.eventMonitors = [CompositeEventMonitor([metrics, finishes])] })
+        let urls = ["http://h:8080/", "http://h/", "https://[::1]:8443/"]
+        for url in urls { _ = try await session.request(url).serializingString().value }
+        await finishes.counter.reached(urls.count)
+        let text = try Exposition(metrics.text)
+        for host in ["h:8080", "h", "[::1]:8443"] {
+            #expect(text[#"larkspur_attempts_total{host="\#(host)",method="GET"}"#] == 1, "\(metrics.text)")
+        }
+    }
+
     @Test("Hostile labels cannot break a line: every value is escaped")
     func hostile() async throws {
         let label = "a\"} 1\n# TYPE x counter\nx{b=\"\\"
