@@ -1,26 +1,38 @@
 extension JSONScan {
     /// Returns the index of the value that the key has in the object; nil if the key is missing.
+    @inline(__always)
+    func member(_ name: String, in object: Int) -> Int? {
+        // Not `withUTF8`, which would copy the string to change it.
+        if let found = name.utf8.withContiguousStorageIfAvailable({ member($0, in: object) }) ?? bridged(name, object) {
+            return found
+        }
+        return memberEqual(name, in: object)
+    }
+
+    /// Searches for a key whose bytes are not contiguous.
+    @inline(never)
+    private func bridged(_ name: String, _ object: Int) -> Int? {
+        var name = name
+        return name.withUTF8 { member($0, in: object) }
+    }
+
+    /// Returns the index of the value that the key with these bytes has in the object; nil if there is none.
     ///
     /// A type usually asks for keys in the order of the document, so the next key is tried first. If the type skips
     /// keys, the first skipped key is tried too. The object's scratch node has both.
     @inline(__always)
-    func member(_ name: String, in object: Int) -> Int? {
-        var name = name
-        let found = name.withUTF8 { text -> Int? in
-            guard text.count > 0 else { return nil }
-            let scratch = nodes + (object &+ 1)
-            let tape = tape
-            let next = scratch.pointee.expectedKey
-            let expected = next == 0 ? object &+ 2 : next
-            let end = nodes[object].end
-            if expected < end, tape.key(expected, is: text) {
-                scratch.pointee.expectedKey = tape.index(after: expected &+ 1)
-                return expected &+ 1
-            }
-            return search(text, object, expected, end)
+    private func member(_ text: UnsafeBufferPointer<UInt8>, in object: Int) -> Int? {
+        guard text.count > 0 else { return nil }
+        let scratch = nodes + (object &+ 1)
+        let tape = tape
+        let next = scratch.pointee.expectedKey
+        let expected = next == 0 ? object &+ 2 : next
+        let end = nodes[object].end
+        if expected < end, tape.key(expected, is: text) {
+            scratch.pointee.expectedKey = tape.index(after: expected &+ 1)
+            return expected &+ 1
         }
-        if let found { return found }
-        return memberEqual(name, in: object)
+        return search(text, object, expected, end)
     }
 
     /// Searches for a key that is not the expected one.
