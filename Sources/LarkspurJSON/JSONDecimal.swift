@@ -1,4 +1,4 @@
-/// A number's text, read as decimal digits and an exponent. The text has been checked by `JSONTapeBuilder`.
+/// A number's text, read as decimal digits and an exponent. The text has been checked by the parser.
 struct JSONDecimal {
     private let text: UnsafeBufferPointer<UInt8>
     private var isNegative = false

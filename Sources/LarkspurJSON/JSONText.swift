@@ -117,7 +117,7 @@ extension JSONText {
         _ utf8: UnsafeBufferPointer<UInt8>, from start: Int, _ escapesSlashes: Bool
     ) -> Int {
         var index = start
-        // Tests eight bytes at a time, as `JSONTapeBuilder.skipPlainText` does.
+        // Tests eight bytes at a time, as `portable_plain_end` in `json_search.h` does.
         let ones: UInt64 = 0x0101_0101_0101_0101
         let slash: UInt64 = escapesSlashes ? 0x2F : 0x22
         while utf8.count &- index >= 8, let start = utf8.baseAddress {
