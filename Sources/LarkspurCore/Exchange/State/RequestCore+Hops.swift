@@ -37,10 +37,9 @@ extension RequestCore {
             for: hop.transportRequest, id: context.registerTask(of: self), delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let beginning = box.withLock { [hop] state in
-            let draft = hop.transportRequest.cache?.draft
-            return state.begin(
-                HopProgress(task, hop.request, sink, waiter, isGated: isGated, draft: draft), sending: sent)
+        let (kept, draft) = (hop.request, hop.transportRequest.cache?.draft)
+        let beginning = box.withLock { state in
+            state.begin(HopProgress(task, kept, sink, waiter, isGated: isGated, draft: draft), sending: sent)
         }
         return act(on: beginning, of: task, sending: sent)
     }
