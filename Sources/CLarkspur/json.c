@@ -30,6 +30,8 @@ INLINE void append(cursor *self, uint64_t kind, const uint8_t *at, uint64_t extr
     self->next++;
 }
 
+OUTLINE const uint8_t *long_space_end(const uint8_t *at, const uint8_t *end) { return space_end(at, end); }
+
 // Skips white space, of which there is usually none or one space. Returns the next byte, or 0 at the end of the text.
 INLINE uint8_t next_byte(cursor *self) {
     if (self->at == self->end) { return 0; }

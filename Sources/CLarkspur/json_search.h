@@ -115,8 +115,6 @@ INLINE const uint8_t *space_end(const uint8_t *at, const uint8_t *end) {
     return portable_space_end(at, end);
 }
 
-OUTLINE const uint8_t *long_space_end(const uint8_t *at, const uint8_t *end) { return space_end(at, end); }
-
 // Returns whether a key follows: a text that was found earlier, and a quotation mark. The text is before `at`.
 INLINE bool key_follows(const uint8_t *at, const uint8_t *end, const uint8_t *text, size_t count) {
     if (remaining(at, end) <= count || at[count] != '"') { return false; }

@@ -8,7 +8,7 @@ extension RequestPipeline {
         // cached responses.
         return .later { () async throws(Exit) in
             if let draft { await core.settleDraft(of: draft) }
-            core.learn(from: outcome, by: learners ?? [])
+            core.learn(from: outcome.hop, by: learners ?? [])
             return try judged(outcome, loop)
         }
     }

@@ -75,13 +75,16 @@ public final class Hop: Sendable {
     public let trailers: HTTPHeaders?
     /// The reason why the hop failed; nil if it succeeded.
     public let error: TransportError?
+    /// The number of the hop in its attempt, starting at 1.
+    let number: Int
 
     package init(
-        request: OutgoingRequest, head: ResponseHead? = nil, metrics: TransportMetrics? = nil,
+        request: OutgoingRequest, number: Int = 1, head: ResponseHead? = nil, metrics: TransportMetrics? = nil,
         cache: CacheOutcome? = nil, draft: CacheDraftBox? = nil, informationalResponses: [ResponseHead] = [],
         trailers: HTTPHeaders? = nil, error: TransportError? = nil
     ) {
         self.request = request
+        self.number = number
         self.head = head
         self.metrics = metrics
         self.cache = cache

@@ -25,31 +25,34 @@ struct CookieSettings: ParticipantSettings {
     func participant(
         in configuration: SessionConfiguration, extending parents: [any HopParticipant]
     ) -> (any HopParticipant)? {
-        jar.map(CookieParticipant.init)
+        CookieParticipant(jar: jar)
     }
 
     func forNewSession() -> CookieSettings { isShared ? self : CookieSettings(jar: jar?.copy()) }
 }
 
 /// The cookies of a session: each hop sends those of its URL, and each response may set some.
+///
+/// A session without a jar has the participant too, because a request may come from another session: it must not send
+/// that session's cookies.
 struct CookieParticipant: HopParticipant {
-    let jar: CookieJar
+    let jar: CookieJar?
 
     func adjust(_ redirected: inout OutgoingRequest, of id: RequestID) {
-        redirected.renewCookies { jar.header(for: $0, askedBy: id) }
+        redirected.renewCookies { jar?.header(for: $0, askedBy: id) }
     }
 
     func prepare(_ hop: inout OutgoingHop) {
         let id = hop.requestID
-        hop.request.renewCookies { jar.header(for: $0, askedBy: id) }
+        hop.request.renewCookies { jar?.header(for: $0, askedBy: id) }
     }
 
     /// The jar calls a clock, which may be user code, so it learns in the request's task (rule R2 in Concurrency.md).
     func learnsLater(from hop: Hop) -> Bool {
-        hop.head?["Set-Cookie"] != nil && hop.request.options.usesCookieJar != false
+        jar != nil && hop.head?["Set-Cookie"] != nil && hop.request.options.usesCookieJar != false
     }
 
-    func learn(from head: ResponseHead, of hop: HopContext) { jar.store(head, from: hop.url) }
+    func learn(from head: ResponseHead, of hop: HopContext) { jar?.store(head, from: hop.url) }
 }
 
 extension OutgoingRequest {

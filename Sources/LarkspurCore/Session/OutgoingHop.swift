@@ -134,12 +134,11 @@ extension RequestCore {
     }
 
     /// Lets these participants learn from a hop, before the next hop is built and before the caller gets the response.
-    func learn(from outcome: HopOutcome, by participants: [any HopParticipant]) {
-        guard !participants.isEmpty, let hop = outcome.hop, let head = hop.head else { return }
-        let (attempt, ended) = read { ($0.attemptCount, $0.attempt?.hops.count ?? 0) }
-        let number = outcome.ended == nil ? ended + 1 : ended
+    func learn(from hop: Hop?, by participants: [any HopParticipant]) {
+        guard !participants.isEmpty, let hop, let head = hop.head else { return }
         let context = HopContext(
-            requestID: id, attempt: attempt, number: number, request: hop.request, cache: hop.cache)
+            requestID: id, attempt: read { $0.attemptCount }, number: hop.number, request: hop.request,
+            cache: hop.cache)
         for participant in participants { participant.learn(from: head, of: context) }
     }
 }

@@ -73,8 +73,8 @@ struct DownloadValidationTests {
         let task = Task { await request.serializingFile().response }
         await gate.arrived()
         request.cancel()
-        gate.open()
         #expect(await task.value.error?.isCancelled == true)
+        gate.open()
         try await poll { try folder.contents.isEmpty }
     }
 }

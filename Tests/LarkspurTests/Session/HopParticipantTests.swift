@@ -165,7 +165,7 @@ struct HopParticipantTests {
         configuration[NotingSettings<Outermost>.self].journal = journal
         let session = log.session(configuration)
         let extended = session.extending { $0.headers = ["X-Tenant": "a"] }
-        #expect(journal.lines == ["new session", "made beside 0", "a wraps", "made beside 1", "a wraps"])
+        #expect(journal.lines == ["new session", "made beside 0", "a wraps", "made beside 2", "a wraps"])
         _ = try await extended.request("http://h/").serializingString().value
         #expect(journal.lines.count { $0.contains("prepares") } == 1)
     }

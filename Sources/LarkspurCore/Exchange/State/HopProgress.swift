@@ -25,6 +25,8 @@ final class HopProgress {
         case awaiter
     }
 
+    /// The number of the hop in its attempt, starting at 1.
+    var number = 1
     /// The number of received body bytes.
     var received: UInt64 = 0
     /// The error that the hop ends with, even if the transport reports another result.
@@ -72,7 +74,7 @@ final class HopProgress {
     /// decided which hop follows.
     func ended(with error: TransportError?) -> Hop {
         Hop(
-            request: request, head: head, metrics: metrics, cache: cache, draft: draft,
+            request: request, number: number, head: head, metrics: metrics, cache: cache, draft: draft,
             informationalResponses: informationalResponses, trailers: isDiscarding ? nil : trailers,
             error: refusal ?? (isDiscarding ? nil : error))
     }

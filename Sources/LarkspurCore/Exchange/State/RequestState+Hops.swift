@@ -26,6 +26,7 @@ extension RequestState {
     ///
     /// - Parameter sent: The request as it is sent, with the fields of this hop.
     mutating func begin(_ hop: HopProgress, sending sent: OutgoingRequest) -> HopBeginning {
+        hop.number = (attempt?.hops.count ?? 0) + 1
         let verdict = beginHop(hop)
         let step = verdict == .proceed ? nextPaceStep(after: nil) : nil
         if verdict == .proceed { noteBeginning(of: sent) }
@@ -58,6 +59,8 @@ extension HopProgress {
 
     /// The record of the hop in flight, without its end.
     fileprivate var soFar: Hop {
-        Hop(request: request, head: head, metrics: metrics, informationalResponses: informationalResponses)
+        Hop(
+            request: request, number: number, head: head, metrics: metrics, cache: cache,
+            informationalResponses: informationalResponses)
     }
 }
