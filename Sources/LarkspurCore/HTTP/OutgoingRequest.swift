@@ -288,6 +288,7 @@ extension OutgoingRequest {
     func renew(_ request: inout TransportRequest) {
         (request.method, request.url) = (method.rawValue, url)
         (request.fields, request.body) = (headers.fields, body)
+        options.upgrade?.apply(&request)
     }
 }
 

@@ -159,6 +159,24 @@ struct HopParticipantTests {
         #expect(log.count == 0)
     }
 
+    @Test("A WebSocket whose handshake participants change exchanges messages")
+    func webSocket() async throws {
+        let server = try MockServer()
+        server.webSocket("/echo") { socket in
+            for await message in socket.messages { socket.send(message) }
+        }
+        var configuration = configuration { $0.request.headers["X-Changed"] = "yes" }
+        configuration.cookieJar = CookieJar([try Cookie(name: "a", value: "1", domain: "127.0.0.1")])
+        let session = Session(configuration: configuration)
+        let socket = await session.webSocket("ws://127.0.0.1:\(server.port)/echo")
+        var echoes = socket.messages.makeAsyncIterator()
+        try await socket.send("hello")
+        #expect(try await echoes.next() == .text("hello"))
+        try await socket.close()
+        #expect(server.requests.first?.headers["Cookie"] == "a=1")
+        await server.stop()
+    }
+
     @Test("A session that extends another one makes its participants beside those of the other, from the same settings")
     func extending() async throws {
         var configuration = configuration()
