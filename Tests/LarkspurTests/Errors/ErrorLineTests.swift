@@ -53,7 +53,7 @@ struct ErrorLineTests {
             let session = log.session(SessionConfiguration { $0.cache = .inMemory(limit: 1 << 20) })
             return await session.request("http://h/").cachePolicy(.onlyCached).serializingData().response.error
         },
-        Mistake("an open circuit", "the request was not sent: http://h has failed too often", "in 10.0 seconds") {
+        Mistake("an open circuit", "the request was not sent: http://h has failed too often", "next one is tried in") {
             log in
             let configuration = SessionConfiguration { $0.circuitBreaker = CircuitBreaker(minimumCount: 1) }
             let session = log.session(configuration) { _, _ in failing(.connectionRefused) }
