@@ -70,7 +70,7 @@ struct FlowParticipant: HopParticipant {
     }
 
     func prepare(_ hop: inout OutgoingHop) {
-        hop.transportRequest.flow = FlowInstructions(kind: hop.kind, session: owner, timeLeft: hop.timeLeft)
+        hop.instructions.flow = FlowInstructions(kind: hop.kind, session: owner, timeLeft: hop.timeLeft)
     }
 
     func learnsLater(from hop: Hop) -> Bool { false }

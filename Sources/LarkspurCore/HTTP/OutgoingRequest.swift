@@ -283,13 +283,6 @@ extension OutgoingRequest {
         options.upgrade?.apply(&request)
         return request
     }
-
-    /// Replaces the parts of the message in a transport's request that was made from an earlier form of this request.
-    func renew(_ request: inout TransportRequest) {
-        (request.method, request.url) = (method.rawValue, url)
-        (request.fields, request.body) = (headers.fields, body)
-        options.upgrade?.apply(&request)
-    }
 }
 
 extension String {

@@ -35,7 +35,7 @@ struct CacheParticipant: HopParticipant {
         instructions.policy = policy ?? hop.request.options.cachePolicy ?? .protocol
         instructions.isRepeated = attempt > 1
         if handler != nil { instructions.draft = CacheDraftBox() }
-        hop.transportRequest.cache = instructions
+        hop.instructions.cache = instructions
     }
 
     func learnsLater(from hop: Hop) -> Bool { false }

@@ -6,15 +6,11 @@ public struct OutgoingHop {
     private var fields = HTTPHeaders()
     /// The first error that a participant has refused the hop with.
     private(set) var refusal: TransportError?
-    /// The request for the transport. Method, URL, fields and body are those of `request` at the beginning.
-    package var transportRequest: TransportRequest
+    /// What the participants ask of the transports that stand around the engine.
+    package var instructions = HopInstructions()
     let core: RequestCore
 
-    init(_ request: OutgoingRequest, of core: RequestCore, initialAllowance: UInt64) {
-        (self.request, self.core) = (request, core)
-        transportRequest = request.transportRequest(
-            initialAllowance: initialAllowance, timeLeft: request.options.timeouts.spanHops ? core.timeLeft : nil)
-    }
+    init(_ request: OutgoingRequest, of core: RequestCore) { (self.request, self.core) = (request, core) }
 
     /// The facts about the hop, with the request as it is now.
     public var context: HopContext { core.contextOfNextHop(request) }
@@ -24,7 +20,7 @@ public struct OutgoingHop {
 
     /// The use of the response.
     public var kind: HopKind {
-        if transportRequest.upgrades { return .webSocket }
+        if request.options.upgrade != nil { return .webSocket }
         guard let receiver = core.receiver else { return .data }
         return receiver is DownloadFile ? .download : .stream
     }
@@ -65,17 +61,38 @@ public struct OutgoingHop {
         return sent
     }
 
-    /// Lets the session's participants and the request's own responder prepare the hop, and completes the request for
-    /// the transport. Returns the request as it is sent.
-    mutating func prepare(by participants: [any HopParticipant]) -> OutgoingRequest {
-        let given = request
+    /// Lets the session's participants and the request's own responder prepare the hop.
+    ///
+    /// - Returns: The request as it is sent, and the same for the transport.
+    mutating func prepare(
+        by participants: [any HopParticipant], initialAllowance: UInt64
+    ) -> (sent: OutgoingRequest, TransportRequest) {
         for participant in participants { participant.prepare(&self) }
         request.proveCredential()
         for source in core.hopFields { add(source.fields(for: context), of: "a source of hop fields") }
         let sent = sent
-        if !sent.isSame(as: given) { sent.renew(&transportRequest) }
+        var transportRequest = sent.transportRequest(
+            initialAllowance: initialAllowance, timeLeft: sent.options.timeouts.spanHops ? core.timeLeft : nil)
+        instructions.apply(to: &transportRequest)
         if let source = core.copyingBody(of: sent) { transportRequest.body = .stream(source) }
-        return sent
+        return (sent, transportRequest)
+    }
+}
+
+/// What the participants of a session ask of the transports that stand around the engine.
+package struct HopInstructions {
+    /// Whether the transport asks the delegate about the TLS peer.
+    package var asksForTrust = false
+    /// The generation of the verdicts about the host.
+    package var trustGeneration: UInt64 = 0
+    /// The request's wishes about a cache; nil without a cache.
+    package var cache: CacheInstructions?
+    /// The facts for the code that decides when the hop may be sent; nil without such code.
+    package var flow: FlowInstructions?
+
+    fileprivate func apply(to request: inout TransportRequest) {
+        (request.asksForTrust, request.trustGeneration) = (asksForTrust, trustGeneration)
+        (request.cache, request.flow) = (cache, flow)
     }
 }
 

@@ -1,9 +1,8 @@
 extension SessionContext {
     /// Returns the session's transport. If a participant has refused the hop, or the hop needs a capability that this
     /// transport does not have, returns a transport that only fails (T25, T26).
-    func transport(for hop: OutgoingHop) -> any Transport {
-        if let refusal = hop.refusal { return UnavailableTransport(refusal) }
-        let request = hop.transportRequest
+    func transport(for request: TransportRequest, refusedWith refusal: TransportError?) -> any Transport {
+        if let refusal { return UnavailableTransport(refusal) }
         if request.asksForTrust, !transport.capabilities.contains(.asksForTrust) {
             return UnavailableTransport(
                 "the session has a trust evaluator for this host, but its transport cannot ask for trust")

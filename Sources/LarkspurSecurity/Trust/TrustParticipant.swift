@@ -31,11 +31,11 @@ struct TrustParticipant: TransportAdvisor {
         let url = hop.request.url
         guard url.isHTTPS, let host = url.host.map(String.init) else { return }
         let isCovered = policy.covers(host)
-        hop.transportRequest.asksForTrust = isCovered
-        hop.transportRequest.trustGeneration = policy.generation(of: host)
+        hop.instructions.asksForTrust = isCovered
+        hop.instructions.trustGeneration = policy.generation(of: host)
         guard isCovered else { return }
-        hop.transportRequest.cache?.trust = policy.name
-        hop.transportRequest.cache?.judge = { [policy] in policy.immediateDecision(on: $0) }
+        hop.instructions.cache?.trust = policy.name
+        hop.instructions.cache?.judge = { [policy] in policy.immediateDecision(on: $0) }
     }
 
     func learnsLater(from hop: Hop) -> Bool { false }

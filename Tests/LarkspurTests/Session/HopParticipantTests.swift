@@ -136,6 +136,22 @@ struct HopParticipantTests {
         #expect(request.attempts.last?.hops.first?.request.headers["X-Kept"] == "yes")
     }
 
+    @Test("Changed options count for the hop, and keep what other participants ask of the transport")
+    func changedOptions() async throws {
+        var configuration = configuration { hop in
+            hop.request.options.httpVersion = .http1
+            hop.request.options.priority = .high
+            hop.request.options.timeouts.idle = .seconds(7)
+        }
+        configuration.limits = RequestLimits(total: 1)
+        _ = try await log.session(configuration).request("http://h/").serializingString().value
+        let sent = try #require(log.requests.first)
+        #expect(sent.version == .http1)
+        #expect(sent.priority == .high)
+        #expect(sent.timeouts.idle == .seconds(7))
+        #expect(sent.flow != nil)
+    }
+
     @Test("A refused hop sends nothing and fails with the first refusal")
     func refusal() async throws {
         let configuration = configuration { hop in

@@ -257,6 +257,32 @@ struct HSTSSessionTests {
         #expect(store.requiresTLS("a.example"))
     }
 
+    @Test("A cached response teaches nothing, also as a stream", arguments: [false, true])
+    func cached(isStreamed: Bool) async throws {
+        // More than a stream takes at once, so that the head arrives long before the end.
+        let body = Data(repeating: 1, count: 4 << 20)
+        let answer = StubAnswer.response(
+            200,
+            headers: [
+                "Strict-Transport-Security": "max-age=60", "Cache-Control": "max-age=60",
+                "Transfer-Encoding": "chunked",
+            ],
+            chunks: [body])
+        let session = session(["https://a.example/": answer]) { $0.cache = .inMemory(limit: 64 << 20) }
+        _ = try await session.request("https://a.example/").serializingData().value
+        #expect(store.requiresTLS("a.example"))
+        store.removeAll()
+        if isStreamed {
+            var count = 0
+            for try await bytes in await session.streamRequest("https://a.example/").bytes { count += bytes.count }
+            #expect(count == body.count)
+        } else {
+            _ = try await session.request("https://a.example/").serializingData().value
+        }
+        #expect(sent.count == 1)
+        #expect(!store.requiresTLS("a.example"))
+    }
+
     @Test("A WebSocket of such a host is opened over TLS")
     func webSocket() async throws {
         store.set(.init("a.example", expires: .distantFuture))
