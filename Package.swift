@@ -58,9 +58,13 @@ let package = Package(
         .target(name: "LarkspurCache", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurURLSession", dependencies: ["LarkspurTransport"], swiftSettings: settings),
+        // What a request and its errors are made of: no session, and nothing that sends.
+        .target(
+            name: "LarkspurMessages", dependencies: ["CLarkspur", "LarkspurJSON", "LarkspurTransport"],
+            swiftSettings: settings),
         // The framework. It knows no engine, and none of the modules below.
         .target(
-            name: "LarkspurCore", dependencies: ["CLarkspur", "LarkspurCache", "LarkspurJSON", "LarkspurTransport"],
+            name: "LarkspurCore", dependencies: ["CLarkspur", "LarkspurCache", "LarkspurMessages"],
             swiftSettings: settings),
         .target(name: "LarkspurWebSocket", dependencies: ["CLarkspur", "LarkspurCore"], swiftSettings: settings),
         .target(name: "LarkspurSecurity", dependencies: ["LarkspurCore"], swiftSettings: settings),

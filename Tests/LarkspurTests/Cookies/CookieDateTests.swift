@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurMessages
 
 @Suite("Dates of cookies", .limited)
 struct CookieDateTests {

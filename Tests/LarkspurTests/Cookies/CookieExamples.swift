@@ -1,6 +1,7 @@
 import Larkspur
 
 @testable import LarkspurCore
+@testable import LarkspurMessages
 
 /// A clock that only the test advances.
 final class MovedClock: Sendable {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurMessages
 
 @Suite("Set-Cookie fields", .limited)
 struct SetCookieTests {

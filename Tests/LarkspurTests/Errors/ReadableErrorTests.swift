@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurMessages
 
 @Suite("Error messages", .limited)
 struct ReadableErrorTests {

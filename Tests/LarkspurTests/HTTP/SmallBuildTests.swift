@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import LarkspurCore
+@testable import LarkspurMessages
 
 /// Compares the code that replaces Foundation in the small build with Foundation.
 @Suite("Replacements of Foundation", .limited)

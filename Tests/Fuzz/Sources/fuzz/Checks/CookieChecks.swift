@@ -2,6 +2,7 @@ import Larkspur
 
 @testable import LarkspurCore
 @testable import LarkspurHTTP
+@testable import LarkspurMessages
 
 /// Checks each line as a date and as a `Set-Cookie` field of one response.
 func checkCookies(_ bytes: [UInt8]) throws {

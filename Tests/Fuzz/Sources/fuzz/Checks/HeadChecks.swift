@@ -2,6 +2,7 @@ import Larkspur
 
 @testable import LarkspurCore
 @testable import LarkspurHTTP
+@testable import LarkspurMessages
 @testable import LarkspurSecurity
 
 #if canImport(LarkspurCurl)

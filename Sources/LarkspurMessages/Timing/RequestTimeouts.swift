@@ -37,7 +37,7 @@ public struct RequestTimeouts: Sendable, Hashable {
     /// Creates the default limits.
     public init() {}
 
-    var spanHops: Bool { $attempt.nanoseconds != CompactDuration.none || $total.nanoseconds != CompactDuration.none }
+    package var spanHops: Bool { $attempt.nanoseconds != CompactDuration.none || $total.nanoseconds != CompactDuration.none }
 
     /// Returns these limits, with the limits of `other` in place of default values.
     func filled(from other: RequestTimeouts) -> RequestTimeouts {
@@ -75,8 +75,8 @@ public struct RequestTimeouts: Sendable, Hashable {
         public static func total(_ duration: Duration?) -> Limit { Limit(limit: \.total, duration: duration) }
 
         /// Whether this is a limit for the whole request.
-        var isTotal: Bool { limit as AnyKeyPath == \RequestTimeouts.total }
+        package var isTotal: Bool { limit as AnyKeyPath == \RequestTimeouts.total }
 
-        func apply(to timeouts: inout RequestTimeouts) { timeouts[keyPath: limit] = duration }
+        package func apply(to timeouts: inout RequestTimeouts) { timeouts[keyPath: limit] = duration }
     }
 }

@@ -97,12 +97,12 @@ public struct RequestOptions: Sendable, Hashable {
     private var comparableResponder: ComparableResponder?
 
     /// The range that a resumed download requests. Each attempt computes the range from the partial file.
-    var resumption: Resumption?
+    package var resumption: Resumption?
 
     /// The protocol to switch to after the response's head (T26 in `Transport`). Each attempt of a WebSocket sets it.
     package var upgrade: ProtocolUpgrade?
 
-    mutating func addMissing(from session: RequestOptions) {
+    package mutating func addMissing(from session: RequestOptions) {
         redirects = redirects ?? session.redirects
         allowsInsecureRedirects = allowsInsecureRedirects ?? session.allowsInsecureRedirects
         expectsContinueFrom = expectsContinueFrom ?? session.expectsContinueFrom

@@ -1,7 +1,7 @@
 internal import CLarkspur
 
 /// A content coding that the library can decode. The raw value is the coding's name in header fields.
-enum ContentCoding: String, CaseIterable, Sendable {
+package enum ContentCoding: String, CaseIterable, Sendable {
     // The cases are in order of preference. Brotli compresses text best. zstd compresses nearly as well, and decodes
     // faster. Every server supports gzip. deflate is last, because servers disagree about its format.
     case br, zstd, gzip, deflate
@@ -17,12 +17,12 @@ enum ContentCoding: String, CaseIterable, Sendable {
     static let available = allCases.filter { $0.decoder != nil }.map(\.rawValue)
 
     /// Returns the codings that the `Content-Encoding` fields name, in the order in which the server applied them.
-    static func names(in values: [String]) -> [String] {
+    package static func names(in values: [String]) -> [String] {
         values.flatMap(\.listed).filter { !isNoCoding($0.lowercased()) }
     }
 
     /// Returns the transfer codings that the transport has not decoded, in the order in which the server applied them.
-    static func transferNames(in head: ResponseHead) -> [String] {
+    package static func transferNames(in head: ResponseHead) -> [String] {
         head.values(for: "Transfer-Encoding").flatMap(\.listed).filter {
             !["chunked", "identity"].contains($0.lowercased())
         }

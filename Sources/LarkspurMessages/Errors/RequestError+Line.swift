@@ -5,7 +5,7 @@ extension RequestError {
     ///
     /// The stage ``Stage/sending`` is the whole exchange. So for many codes "sending failed" would mislead: the request
     /// was not sent at all, or it was sent, and the response could not be received.
-    var opening: String {
+    package var opening: String {
         if responseHead?.status == 101 { return "the WebSocket failed" }
         if stage == .sending, let own = Self.openings.first(where: { $0.codes.contains(code) }) { return own.text }
         if let stage { return "\(stage.rawValue) failed" }

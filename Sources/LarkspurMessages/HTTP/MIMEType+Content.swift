@@ -4,7 +4,7 @@ extension MIMEType {
 
     /// Returns the type of the content, detected from its first bytes; `application/octet-stream` if no type is
     /// detected.
-    static func ofContent(_ content: some Collection<UInt8>) -> String {
+    package static func ofContent(_ content: some Collection<UInt8>) -> String {
         let bytes = Array(content.prefix(contentLimit))
         return binary(bytes) ?? text(bytes, isWhole: content.count <= contentLimit) ?? "application/octet-stream"
     }

@@ -1,6 +1,6 @@
 /// The timeout of an attempt or of a whole request, both of which can have several hops.
-final class Deadline: Sendable {
-    enum Scope: String, Sendable { case attempt, total }
+package final class Deadline: Sendable {
+    package enum Scope: String, Sendable { case attempt, total }
 
     /// Makes the caller stop waiting for the user's code and throw this error.
     private typealias Interruption = @Sendable (any Error) -> Void
@@ -15,8 +15,8 @@ final class Deadline: Sendable {
     }
 
     // Immutable
-    let scope: Scope
-    let limit: Duration
+    package let scope: Scope
+    package let limit: Duration
     private let clock: any Clock<Duration>
     fileprivate let elapsed: @Sendable () -> Duration
 
@@ -26,7 +26,7 @@ final class Deadline: Sendable {
     /// Creates a deadline.
     ///
     /// - Parameter earlier: An earlier deadline, from whose start time the new deadline is measured.
-    init(_ scope: Scope, _ limit: Duration, on clock: any Clock<Duration>, replacing earlier: Deadline? = nil) {
+    package init(_ scope: Scope, _ limit: Duration, on clock: any Clock<Duration>, replacing earlier: Deadline? = nil) {
         self.scope = scope
         self.limit = limit
         self.clock = clock
@@ -34,31 +34,31 @@ final class Deadline: Sendable {
     }
 
     /// Creates a deadline that continues a paused one.
-    init(continuing paused: PausedDeadline) {
+    package init(continuing paused: PausedDeadline) {
         let pause = paused.deadline.elapsed() - paused.elapsed
         (scope, limit, clock) = (paused.deadline.scope, paused.deadline.limit, paused.deadline.clock)
         elapsed = { [elapsed = paused.deadline.elapsed] in elapsed() - pause }
     }
 
-    var timeLeft: Duration { max(.zero, limit - elapsed()) }
+    package var timeLeft: Duration { max(.zero, limit - elapsed()) }
 
     /// Whether the timeout has passed or is about to pass.
     ///
     /// A transport gets the remaining time and may measure it from a slightly earlier moment. The transport can
     /// therefore end a hop shortly before the timeout passes on this clock. Such an end is also attributed to this
     /// deadline.
-    var isDue: Bool { timeLeft < max(.milliseconds(2), min(.milliseconds(20), limit / 16)) }
+    package var isDue: Bool { timeLeft < max(.milliseconds(2), min(.milliseconds(20), limit / 16)) }
 
-    var hasPassed: Bool {
+    package var hasPassed: Bool {
         status.withLock { if case .passed = $0 { true } else { false } }
     }
 
-    var error: RequestError {
+    package var error: RequestError {
         RequestError(.timedOut, "the \(scope.rawValue) timeout of \(limit) has passed")
     }
 
     /// Calls the closure when the timeout passes, unless the deadline was stopped or replaced before.
-    func start(_ act: @escaping @Sendable () -> Void) {
+    package func start(_ act: @escaping @Sendable () -> Void) {
         let timer = DeadlineTimer(on: clock, after: { self.timeLeft }) { [self] in
             // A suspending clock stops while the system sleeps, but the clock of the timer queue continues. So time may
             // be left on the suspending clock; then start another timer.
@@ -86,7 +86,7 @@ final class Deadline: Sendable {
     }
 
     /// Stops the deadline and interrupts the work that runs under it, because the caller no longer needs that work.
-    func stop() {
+    package func stop() {
         let before = status.withLock { status in
             defer { status = .stopped }
             return status
@@ -98,7 +98,7 @@ final class Deadline: Sendable {
 
     /// Stops the deadline without interrupting the work that runs under it. The work continues under the next deadline,
     /// if there is one. If the next deadline has already ended, the work is interrupted.
-    func retire(for next: Deadline?) {
+    package func retire(for next: Deadline?) {
         let (timer, late) = status.withLock { status -> (DeadlineTimer?, Interruption?) in
             guard case .running(let timer, let interruption) = status else { return (nil, nil) }
             status = .replaced(by: next)
@@ -111,7 +111,7 @@ final class Deadline: Sendable {
 
     /// Runs the user's code and waits for it at most until the timeout passes. When the timeout passes, the code is
     /// cancelled, and the caller continues without waiting for it. Only one call at a time is allowed.
-    func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    package func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let interruptible = InterruptibleWork<Value>()
         let result = await suspended { waiter in
             interruptible.begin(work, for: waiter)
@@ -145,14 +145,14 @@ final class Deadline: Sendable {
 }
 
 /// A deadline whose time stands still.
-struct PausedDeadline: Sendable {
-    let deadline: Deadline
+package struct PausedDeadline: Sendable {
+    package let deadline: Deadline
     /// The time that had passed at the pause.
     fileprivate let elapsed: Duration
 
-    init(_ deadline: Deadline) { (self.deadline, elapsed) = (deadline, deadline.elapsed()) }
+    package init(_ deadline: Deadline) { (self.deadline, elapsed) = (deadline, deadline.elapsed()) }
 
-    var timeLeft: Duration { max(.zero, deadline.limit - elapsed) }
+    package var timeLeft: Duration { max(.zero, deadline.limit - elapsed) }
 }
 
 /// The user's code while it runs, and the caller that waits for it.

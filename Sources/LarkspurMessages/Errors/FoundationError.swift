@@ -1,7 +1,7 @@
 /// Properties of errors that Foundation's functions throw.
-enum FoundationError {
+package enum FoundationError {
     /// Returns the description for developers; nil if the error has none. `JSONDecoder` describes invalid JSON by it.
-    static func debugDescription(of error: any Error) -> String? {
+    package static func debugDescription(of error: any Error) -> String? {
         #if Foundation || canImport(Darwin)
             (error as NSError).userInfo["NSDebugDescription"] as? String
         #else

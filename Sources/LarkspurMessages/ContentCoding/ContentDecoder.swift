@@ -9,7 +9,7 @@
 /// stream.
 ///
 /// Only one task may use a decoder at a time. After an error the decoder cannot be used any more.
-struct ContentDecoder: ~Copyable {
+package struct ContentDecoder: ~Copyable {
     /// The maximum number of codings of one body. Each coding costs memory and time, and servers do not need many.
     private static let maximumCodings = 5
 
@@ -19,7 +19,7 @@ struct ContentDecoder: ~Copyable {
 
     /// - Parameter codings: The names of the codings in the order in which the server applied them, as in
     ///   `Content-Encoding`.
-    init(codings: [String], limits: DecodingLimits) throws(RequestError) {
+    package init(codings: [String], limits: DecodingLimits) throws(RequestError) {
         guard codings.count <= Self.maximumCodings else {
             throw RequestError(
                 .unsupportedCoding,
@@ -31,7 +31,7 @@ struct ContentDecoder: ~Copyable {
     }
 
     /// Decodes the next bytes of the body, and passes the decoded bytes to the closure, at most 64 KiB at a time.
-    mutating func decode(
+    package mutating func decode(
         _ bytes: UnsafeRawBufferPointer, into take: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         try decode(bytes, through: stages[...], into: take)
@@ -49,7 +49,7 @@ struct ContentDecoder: ~Copyable {
     }
 
     /// Ends the body. Throws if the data of a coding ended too early.
-    consuming func finish() throws(RequestError) {
+    package consuming func finish() throws(RequestError) {
         for stage in stages { try stage.finish() }
     }
 }

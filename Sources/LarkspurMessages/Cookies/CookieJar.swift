@@ -54,7 +54,7 @@ public final class CookieJar: Sendable {
         hadCookies = (0..<8).map { _ in Protected(!cookies.isEmpty) }
     }
 
-    func copy() -> CookieJar { CookieJar(all, clock: clock) }
+    package func copy() -> CookieJar { CookieJar(all, clock: clock) }
 
     // MARK: Cookies of responses
 
@@ -88,7 +88,7 @@ public final class CookieJar: Sendable {
 
     /// Returns the value of the `Cookie` field; nil if no cookie matches. If the jar has never held a cookie, the
     /// method takes only one lock.
-    func header(for url: RequestURL, askedBy id: RequestID) -> String? {
+    package func header(for url: RequestURL, askedBy id: RequestID) -> String? {
         let index = Int(id.number % UInt64(hadCookies.count))
         return hadCookies[index].withLock { $0 } ? header(for: url) : nil
     }

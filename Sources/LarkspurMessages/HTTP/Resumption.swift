@@ -1,6 +1,6 @@
 /// The range that a request asks for in order to resume a file.
-struct Resumption: Hashable, Sendable {
-    enum Answer: Equatable {
+package struct Resumption: Hashable, Sendable {
+    package enum Answer: Equatable {
         /// The response contains the missing bytes.
         case rest(total: UInt64)
         /// The partial file already has all bytes.
@@ -11,13 +11,17 @@ struct Resumption: Hashable, Sendable {
         case unusable
     }
 
-    let offset: UInt64
+    package let offset: UInt64
     let validator: String
     let total: UInt64?
 
+    package init(offset: UInt64, validator: String, total: UInt64?) {
+        (self.offset, self.validator, self.total) = (offset, validator, total)
+    }
+
     /// Returns how the response continues the partial file. The bytes of the response are joined with the partial file
     /// only if both certainly belong to the same version of the server's file.
-    func answer(in head: ResponseHead) -> Answer {
+    package func answer(in head: ResponseHead) -> Answer {
         let range = head["Content-Range"].flatMap(ContentRange.init)
         switch head.status {
         case 206:
@@ -45,13 +49,13 @@ struct Resumption: Hashable, Sendable {
 }
 
 extension OutgoingRequest {
-    mutating func askForRest(_ resumption: Resumption) {
+    package mutating func askForRest(_ resumption: Resumption) {
         headers.update(name: "Range", value: "bytes=\(resumption.offset)-")
         headers.update(name: "If-Range", value: resumption.validator)
         options.resumption = resumption
     }
 
-    mutating func startOver() {
+    package mutating func startOver() {
         headers.remove(name: "Range")
         headers.remove(name: "If-Range")
         options.resumption = nil
@@ -60,13 +64,13 @@ extension OutgoingRequest {
 
 extension ResponseHead {
     /// Whether the body's bytes are the bytes of the file, without a content coding.
-    var isPlain: Bool {
+    package var isPlain: Bool {
         !bodyIsDecoded && ContentCoding.names(in: values(for: "Content-Encoding")).isEmpty
     }
 
     /// The validator for `If-Range` (RFC 9110, section 13.1.5). A `Last-Modified` date is used only if there is no
     /// `ETag`, and if the file did not change in the second in which the response was sent.
-    var strongValidator: String? {
+    package var strongValidator: String? {
         if let tag = self["ETag"] { return tag.hasPrefix("\"") && tag.count > 1 && tag.hasSuffix("\"") ? tag : nil }
         guard let date = self["Last-Modified"], date != self["Date"] else { return nil }
         return date

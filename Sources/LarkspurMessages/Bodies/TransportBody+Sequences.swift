@@ -42,7 +42,7 @@ extension TransportBody {
     }
 
     /// Returns a body whose bytes the function `pump` writes to a pipe, on a task of its own.
-    static func pumped(
+    package static func pumped(
         _ length: UInt64?, isReplayable: Bool, _ pump: @escaping @Sendable (BodyPipe) async throws -> Void
     ) -> TransportBody {
         let earlier = isReplayable && length == nil ? EarlierSends() : nil
@@ -68,19 +68,19 @@ extension TransportBody {
 }
 
 /// An error of a body's producer. The description is appended to a message such as "the body's sequence failed: ".
-struct BodyProblem: Error, CustomStringConvertible {
-    let description: String
+package struct BodyProblem: Error, CustomStringConvertible {
+    package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
 /// A value that can be taken once, such as a sequence that can be iterated once.
-struct OnceOnly<Value>: Sendable {
+package struct OnceOnly<Value>: Sendable {
     private let box: Protected<Value?>
 
-    init(_ value: sending Value) { box = Protected(value) }
+    package init(_ value: sending Value) { box = Protected(value) }
 
-    func take() throws(BodyProblem) -> sending Value {
+    package func take() throws(BodyProblem) -> sending Value {
         let taken = box.withLock { value -> sending Value? in
             let taken = value
             value = nil
@@ -92,7 +92,7 @@ struct OnceOnly<Value>: Sendable {
 }
 
 extension BodyPipe {
-    func pump<Pieces: AsyncSequence>(_ pieces: Pieces) async throws where Pieces.Element: DataProtocol {
+    package func pump<Pieces: AsyncSequence>(_ pieces: Pieces) async throws where Pieces.Element: DataProtocol {
         for try await piece in pieces {
             if Task.isCancelled { return }  // an endless sequence of empty pieces would not stop otherwise
             for region in piece.regions {
@@ -102,7 +102,7 @@ extension BodyPipe {
     }
 
     /// Writes all bytes, and waits while the buffer is full. Returns false if the transport needs no more bytes.
-    func writeAll(_ bytes: some Collection<UInt8> & ContiguousBytes) async -> Bool {
+    package func writeAll(_ bytes: some Collection<UInt8> & ContiguousBytes) async -> Bool {
         var start = 0
         while start < bytes.count {
             guard let count = bytes.withUnsafeBytes({ write(UnsafeRawBufferPointer(rebasing: $0[start...])) })

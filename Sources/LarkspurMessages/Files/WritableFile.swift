@@ -1,8 +1,8 @@
 /// A regular file, open for appending while this object exists. Not thread-safe.
 package final class WritableFile {
-    let path: String
+    package let path: String
     private let descriptor: Int32
-    private(set) var length: UInt64 = 0
+    package private(set) var length: UInt64 = 0
     /// The offset up to which the system was already told to write the file's bytes to disk.
     private var flushing: UInt64 = 0
     /// The number of new bytes after which the system is told to write these bytes to disk.
@@ -21,7 +21,7 @@ package final class WritableFile {
     }
 
     /// Creates a file. Throws if the file exists. The process's umask applies to the mode.
-    static func create(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {
+    package static func create(_ path: String, mode: mode_t = 0o666) throws(RequestError) -> WritableFile {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw .uncreated(path) }
         return WritableFile(path, descriptor)
@@ -64,7 +64,7 @@ package final class WritableFile {
         return stat(path, &status) == 0 && status.st_ino == own.st_ino && status.st_dev == own.st_dev
     }
 
-    func append(_ bytes: UnsafeRawBufferPointer) throws(RequestError) {
+    package func append(_ bytes: UnsafeRawBufferPointer) throws(RequestError) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = UnsafeRawBufferPointer(rebasing: rest)
@@ -80,17 +80,17 @@ package final class WritableFile {
         flushing = length
     }
 
-    func append(_ data: Data) throws {
+    package func append(_ data: Data) throws {
         try data.withUnsafeBytes { try append($0) }
     }
 
-    func truncate() throws(RequestError) {
+    package func truncate() throws(RequestError) {
         guard ftruncate(descriptor, 0) == 0 else { throw .system("emptied", path) }
         (length, flushing) = (0, 0)
     }
 
     /// If only the owner may use the file, changes its mode to the default mode of new files.
-    func publish() throws(RequestError) {
+    package func publish() throws(RequestError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & 0o777 == 0o600 else { return }
         // Reading the umask would change it for all threads for a moment. The code therefore creates a sample file,
@@ -105,7 +105,7 @@ package final class WritableFile {
     }
 
     /// Waits until the file's bytes are on disk. Network file systems may report a full disk only here.
-    func flush() throws(RequestError) {
+    package func flush() throws(RequestError) {
         while FileFlush.finish(descriptor) != 0 {
             switch errno {
             case EINTR: continue
@@ -137,7 +137,7 @@ extension RequestError {
                 + "create it, or use the download option .createIntermediateDirectories")
     }
 
-    static func fileExists(_ path: String) -> RequestError {
+    package static func fileExists(_ path: String) -> RequestError {
         RequestError(.fileExists, "the file \(path) exists already, and is not overwritten")
     }
 }

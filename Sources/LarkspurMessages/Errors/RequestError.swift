@@ -108,7 +108,7 @@ public struct RequestError: Error, Sendable {
     public var retryRefusal: String? { storage.content.retryRefusal }
 
     /// Returns the error with facts about its request. Facts that the error already contains are kept.
-    func adding(
+    package func adding(
         requestID: RequestID? = nil, method: HTTPMethod? = nil, url: RequestURL? = nil, head: ResponseHead? = nil,
         data: Data? = nil, attempts: Int = 0, remarks: (@Sendable () -> [String])? = nil
     ) -> RequestError {
@@ -155,13 +155,13 @@ extension RequestError {
         Self.connectivityCodes.contains(code) && (!isTimeout || stage == .sending)
     }
 
-    static let connectivityCodes: Set<Code> = [
+    package static let connectivityCodes: Set<Code> = [
         .nameLookup, .connectionRefused, .unreachable, .connectionLost, .truncated, .timedOut, .handshake,
     ]
 
     /// Returns this error changed to `.retryFailed`, for a retrier that returned another error. The facts about the
     /// exchange are kept.
-    func replaced(byRetrierWith retryError: any Error) -> RequestError {
+    package func replaced(byRetrierWith retryError: any Error) -> RequestError {
         changed { content in
             content.code = .retryFailed
             content.stage = .retrying
@@ -172,17 +172,17 @@ extension RequestError {
 
     package func refusingRetry(_ reason: String) -> RequestError { changed { $0.retryRefusal = reason } }
 
-    func with(underlying error: any Error) -> RequestError { changed { $0.underlying = error } }
+    package func with(underlying error: any Error) -> RequestError { changed { $0.underlying = error } }
 
     /// Returns whether both values refer to the same stored instance.
-    func isSame(as other: RequestError) -> Bool { storage === other.storage }
+    package func isSame(as other: RequestError) -> Bool { storage === other.storage }
 
     /// Returns the error body decoded as `failure`; nil if no type was given or the body did not match.
     public func failure<Failure: Error>(as type: Failure.Type = Failure.self) -> Failure? { underlying as? Failure }
 
     /// Returns the error for a retry that is not possible, because the body can be sent only once. The facts about the
     /// exchange are kept.
-    func withoutBodyToRetry() -> RequestError {
+    package func withoutBodyToRetry() -> RequestError {
         changed { content in
             content.code = .bodyNotReplayable
             content.stage = .retrying
@@ -193,8 +193,8 @@ extension RequestError {
     }
 
     package static let requestCancelled = RequestError(.cancelled, "the request was cancelled")
-    static let sessionEnded = RequestError(.sessionEnded, "the session was released before the request started")
-    static let sessionInvalidated = RequestError(.sessionInvalidated, "the session was invalidated")
+    package static let sessionEnded = RequestError(.sessionEnded, "the session was released before the request started")
+    package static let sessionInvalidated = RequestError(.sessionInvalidated, "the session was invalidated")
 }
 
 extension RequestError: CustomStringConvertible, CustomReflectable {
@@ -216,7 +216,7 @@ extension RequestError: CustomStringConvertible, CustomReflectable {
     }
 
     /// The server's description of the error, redacted.
-    var serverProblem: String? { (underlying as? APIProblem)?.line(besideStatus: statusCode) }
+    package var serverProblem: String? { (underlying as? APIProblem)?.line(besideStatus: statusCode) }
 
     /// An empty mirror, so that `dump` does not show secrets that the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }

@@ -1,8 +1,8 @@
 /// The identifier of a request, unique within its session.
 public struct RequestID: Hashable, Sendable, Comparable, CustomStringConvertible {
-    let number: UInt64
+    package let number: UInt64
 
-    init(_ number: UInt64) { self.number = number }
+    package init(_ number: UInt64) { self.number = number }
 
     public static func < (lhs: RequestID, rhs: RequestID) -> Bool { lhs.number < rhs.number }
     public var description: String { "#\(number)" }

@@ -22,7 +22,7 @@ extension TransportBody {
         followed(by: names, make)
     }
 
-    func followed(
+    package func followed(
         by names: [String], _ make: @escaping @Sendable () async throws -> HTTPHeaders
     ) -> TransportBody {
         .stream(

@@ -1,9 +1,9 @@
 /// A reader that reads a body on the caller's task, one buffer at a time. Releasing the reader ends the body's stream.
-final class BodyReader {
+package final class BodyReader {
     private let stream: JoinedBodyStream
     private let wakes: AsyncStream<Void>
 
-    init(_ body: TransportBody) {
+    package init(_ body: TransportBody) {
         stream = JoinedBodyStream([body])  // this stream also checks the declared length
         // Wakes that arrive between two reads can be merged, because the reader then reads until the stream is pending
         // again.
@@ -15,7 +15,7 @@ final class BodyReader {
     deinit { stream.end() }
 
     /// Reads the next bytes into the buffer and returns their count; 0 at the end of the body.
-    func read(into buffer: inout [UInt8]) async throws -> Int {
+    package func read(into buffer: inout [UInt8]) async throws -> Int {
         while true {
             try Task.checkCancellation()
             switch buffer.withUnsafeMutableBytes({ stream.read(into: $0) }) {

@@ -18,7 +18,7 @@ extension Unicode.Scalar {
 
 extension Duration {
     /// The duration with a unit: `0.3 ms`, `27.0 ms`, `1.02 s`.
-    var brief: String {
+    package var brief: String {
         let hundredths = Int64(min(self / .microseconds(10), 1e18))
         guard hundredths >= 100_000 else { return "\(hundredths / 100).\(hundredths % 100 / 10) ms" }
         let (seconds, rest) = (hundredths / 100_000, hundredths % 100_000 / 1_000)
@@ -28,7 +28,7 @@ extension Duration {
 
 extension UInt64 {
     /// The number of bytes with a decimal unit: `27 B`, `1.3 kB`, `2.0 GB`.
-    var byteText: String {
+    package var byteText: String {
         guard self >= 1_000 else { return "\(self) B" }
         var (rest, unit) = (self, 0)
         let units = ["kB", "MB", "GB", "TB", "PB", "EB"]

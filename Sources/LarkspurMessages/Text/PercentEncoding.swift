@@ -10,7 +10,7 @@ extension StringProtocol {
     }
 
     /// The text with all percent escapes decoded; nil if an escape is invalid or the decoded bytes are not UTF-8.
-    var percentDecoded: String? {
+    package var percentDecoded: String? {
         var rest = utf8[...]
         var bytes: [UInt8] = []
         while let byte = rest.popFirst() {

@@ -6,9 +6,9 @@
 ///
 /// The pipe delivers the last byte of a declared length only after the producer has finished. Otherwise a server could
 /// take the body as complete although the producer then fails or writes more bytes.
-final class BodyPipe: TransportBodyStream {
+package final class BodyPipe: TransportBodyStream {
     /// A function that starts the producer, and returns a closure that stops the producer.
-    typealias Start = @Sendable (BodyPipe) -> @Sendable () -> Void
+    package typealias Start = @Sendable (BodyPipe) -> @Sendable () -> Void
 
     private enum End {
         case open
@@ -42,7 +42,7 @@ final class BodyPipe: TransportBodyStream {
     private let start: Start
     private let box: Protected<State>
 
-    init(length: UInt64?, earlier: EarlierSends? = nil, start: @escaping Start) {
+    package init(length: UInt64?, earlier: EarlierSends? = nil, start: @escaping Start) {
         self.length = length
         self.earlier = earlier
         self.start = start
@@ -54,7 +54,7 @@ final class BodyPipe: TransportBodyStream {
 
     // MARK: The transport's side
 
-    func begin(wake: @escaping @Sendable () -> Void) {
+    package func begin(wake: @escaping @Sendable () -> Void) {
         box.withLock { $0.wake = wake }
         let stop = start(self)
         let isTooLate = box.withLock { state in
@@ -68,7 +68,7 @@ final class BodyPipe: TransportBodyStream {
         if isTooLate { stop() }
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> TransportBodyRead {
         let (read, resumeProducer) = box.withLock { state -> (TransportBodyRead, (@Sendable () -> Void)?) in
             var available = state.ring.count
             switch state.end {
@@ -91,7 +91,7 @@ final class BodyPipe: TransportBodyStream {
         return read
     }
 
-    func end() {
+    package func end() {
         let (resumeProducer, stop, _, _) = box.withLock { state in
             defer { state.end = .abandoned }
             state.ring.clear()
@@ -131,7 +131,7 @@ final class BodyPipe: TransportBodyStream {
         if !waits { resumeProducer() }
     }
 
-    func finish(_ error: TransportError? = nil) {
+    package func finish(_ error: TransportError? = nil) {
         let (stop, wake) = box.withLock { state in
             if case .open = state.end {
                 if let error {
@@ -156,7 +156,7 @@ final class BodyPipe: TransportBodyStream {
 /// The user's closure makes a sequence for each send of the body. If the closure returns the same `AsyncStream` twice,
 /// the first send has consumed the stream, and the second send is shorter or empty. The second send must then fail,
 /// because the server would take the shorter body as complete.
-final class EarlierSends: Sendable {
+package final class EarlierSends: Sendable {
     private let longest = Protected<UInt64>(0)
 
     func note(_ count: UInt64) { longest.withLock { $0 = max($0, count) } }

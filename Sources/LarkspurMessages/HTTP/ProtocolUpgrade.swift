@@ -5,7 +5,7 @@ package struct ProtocolUpgrade: Sendable, Hashable {
     /// Adds to the transport's request what the other protocol needs (T26 in `Transport`).
     let apply: @Sendable (inout TransportRequest) -> Void
     /// Returns the URL with an HTTP scheme in place of the other protocol's. A redirect may name the latter.
-    let httpURL: @Sendable (RequestURL) -> RequestURL
+    package let httpURL: @Sendable (RequestURL) -> RequestURL
 
     package init(
         httpURL: @escaping @Sendable (RequestURL) -> RequestURL,

@@ -45,7 +45,7 @@ public struct OutgoingRequest: Sendable {
     }
 
     /// Returns whether both values are copies of one request, and neither copy has been changed.
-    func isSame(as other: OutgoingRequest) -> Bool { storage === other.storage }
+    package func isSame(as other: OutgoingRequest) -> Bool { storage === other.storage }
 
     // The getters use `_read`, which yields the stored value without a copy. Single options are read often, and copying
     // all options is expensive.
@@ -98,7 +98,7 @@ public struct OutgoingRequest: Sendable {
 
     /// The `Cookie` field that the cookie jar has set; nil if the field was changed afterwards. Setting this property
     /// replaces the jar's field.
-    var cookiesOfJar: String? {
+    package var cookiesOfJar: String? {
         get {
             guard let field = storage.content.cookiesOfJar, headers.values(for: "Cookie") == [field] else { return nil }
             return field
@@ -167,12 +167,12 @@ extension OutgoingRequest {
     }
 
     /// Returns whether these header fields are valid for any request.
-    static func areAlwaysFine(_ headers: HTTPHeaders) -> Bool {
+    package static func areAlwaysFine(_ headers: HTTPHeaders) -> Bool {
         headers["Content-Length"] == nil && headers["Transfer-Encoding"] == nil
             && (try? check(headers, for: .none)) != nil
     }
 
-    static func check(_ headers: HTTPHeaders, for body: TransportBody) throws(RequestError) {
+    package static func check(_ headers: HTTPHeaders, for body: TransportBody) throws(RequestError) {
         var singles: UInt = 0
         for field in headers {
             try check(field, for: body)
@@ -274,7 +274,7 @@ extension OutgoingRequest {
     }
 
     /// - Parameter timeLeft: The remaining time of those time limits that cover several hops.
-    func transportRequest(initialAllowance: UInt64, timeLeft: Duration?) -> TransportRequest {
+    package func transportRequest(initialAllowance: UInt64, timeLeft: Duration?) -> TransportRequest {
         var request = TransportRequest(
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
         request.timeouts = options.timeouts.ofHop(timeLeft: timeLeft)
@@ -308,7 +308,7 @@ extension RequestError {
     }
 
     /// Returns the error with facts about the request. Facts that the error already contains are kept.
-    func adding(about request: OutgoingRequest) -> RequestError {
+    package func adding(about request: OutgoingRequest) -> RequestError {
         adding(method: request.method, url: request.url.withoutUserInfo)
     }
 }
