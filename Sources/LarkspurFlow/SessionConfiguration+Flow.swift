@@ -53,12 +53,14 @@ struct FlowSettings: ParticipantSettings {
 }
 
 /// The admissions of a session, and the exchanges that its equal requests share.
-struct FlowParticipant: HopParticipant {
+struct FlowParticipant: SelectiveParticipant {
     let settings: FlowSettings
     /// The places of the session's limits; nil without limits.
     let limiter: Limiter?
     /// The identity of the session for its rate limiter.
     private let owner = FlowOwner()
+
+    static let steps = HopSteps.prepares
 
     /// Coalescing is outermost, because a request that joins another one needs no admission.
     func wrap(_ transport: any Transport) -> any Transport {
@@ -72,8 +74,6 @@ struct FlowParticipant: HopParticipant {
     func prepare(_ hop: inout OutgoingHop) {
         hop.instructions.flow = FlowInstructions(kind: hop.kind, session: owner, timeLeft: hop.timeLeft)
     }
-
-    func learnsLater(from hop: Hop) -> Bool { false }
 }
 
 extension [any HopParticipant] {

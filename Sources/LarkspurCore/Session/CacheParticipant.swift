@@ -22,8 +22,10 @@ struct CacheSettings: ParticipantSettings {
 }
 
 /// The cache of a session, which stands around the engine, the limits and the shared exchanges.
-struct CacheParticipant: HopParticipant {
+struct CacheParticipant: SelectiveParticipant {
     let cache: HTTPCache
+
+    static let steps = HopSteps.prepares
 
     func wrap(_ transport: any Transport) -> any Transport { CachingTransport(transport, cache: cache) }
 
@@ -37,6 +39,4 @@ struct CacheParticipant: HopParticipant {
         if handler != nil { instructions.draft = CacheDraftBox() }
         hop.instructions.cache = instructions
     }
-
-    func learnsLater(from hop: Hop) -> Bool { false }
 }

@@ -35,8 +35,10 @@ struct CookieSettings: ParticipantSettings {
 ///
 /// A session without a jar has the participant too, because a request may come from another session: it must not send
 /// that session's cookies.
-struct CookieParticipant: HopParticipant {
+struct CookieParticipant: SelectiveParticipant {
     let jar: CookieJar?
+
+    static let steps: HopSteps = [.adjusts, .prepares, .learns]
 
     func adjust(_ redirected: inout OutgoingRequest, of id: RequestID) {
         redirected.renewCookies { jar?.header(for: $0, askedBy: id) }

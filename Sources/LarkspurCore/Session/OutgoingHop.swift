@@ -61,21 +61,22 @@ public struct OutgoingHop {
         return sent
     }
 
-    /// Lets the session's participants and the request's own responder prepare the hop.
-    ///
-    /// - Returns: The request as it is sent, and the same for the transport.
-    mutating func prepare(
-        by participants: [any HopParticipant], initialAllowance: UInt64
-    ) -> (sent: OutgoingRequest, TransportRequest) {
+    /// Lets the session's participants and the request's own responder prepare the hop. Returns the request as it is
+    /// sent.
+    mutating func prepare(by participants: [any HopParticipant]) -> OutgoingRequest {
         for participant in participants { participant.prepare(&self) }
         request.proveCredential()
         for source in core.hopFields { add(source.fields(for: context), of: "a source of hop fields") }
-        let sent = sent
-        var transportRequest = sent.transportRequest(
+        return sent
+    }
+
+    /// Returns the request as it is sent for the transport.
+    func transportRequest(sending sent: OutgoingRequest, initialAllowance: UInt64) -> TransportRequest {
+        var request = sent.transportRequest(
             initialAllowance: initialAllowance, timeLeft: sent.options.timeouts.spanHops ? core.timeLeft : nil)
-        instructions.apply(to: &transportRequest)
-        if let source = core.copyingBody(of: sent) { transportRequest.body = .stream(source) }
-        return (sent, transportRequest)
+        instructions.apply(to: &request)
+        if let source = core.copyingBody(of: sent) { request.body = .stream(source) }
+        return request
     }
 }
 
@@ -123,30 +124,29 @@ extension RequestCore {
     /// Returns the URL to use for a request or a redirect, as the session's participants want it.
     func target(for url: RequestURL) throws(RequestError) -> RequestURL {
         var url = url
-        for participant in context.participants { url = try participant.target(for: url) }
+        for participant in context.participants.targeting { url = try participant.target(for: url) }
         return url
     }
 
     /// Sets the URL to use. The URL is not set if it stays the same, because setting it removes the error about a URL
     /// that was not valid.
     func retarget(_ request: inout OutgoingRequest) throws(RequestError) {
-        if context.participants.isEmpty { return }
+        if context.participants.targeting.isEmpty { return }
         let url = try target(for: request.url)
         if url != request.url { request.url = url }
     }
 
     /// Lets the participants change the request that follows a redirect.
     func adjust(_ redirected: inout OutgoingRequest) {
-        for participant in context.participants { participant.adjust(&redirected, of: id) }
+        for participant in context.participants.adjusting { participant.adjust(&redirected, of: id) }
     }
 
     /// Lets the participants learn at once from a hop. Returns those that learn later, in the request's task, or that
     /// must be asked there about the next hop; nil if no task is needed.
     func learners(of hop: Hop?) -> [any HopParticipant]? {
-        let participants = context.participants
-        guard !participants.isEmpty, let hop, let head = hop.head else { return nil }
+        guard !context.participants.all.isEmpty, let hop, let head = hop.head else { return nil }
         var later: [any HopParticipant] = []
-        for participant in participants where participant.learnsLater(from: hop) { later.append(participant) }
+        for participant in context.participants.learning where participant.learnsLater(from: hop) { later.append(participant) }
         return later.isEmpty && !HopPolicy.isAnswered(head, to: hop.request) ? nil : later
     }
 

@@ -21,8 +21,8 @@ package final class SessionContext: SessionStateProvider {
     let retryAccount: RetryAccount?
     /// The remarks that were made about the program.
     let advice = AdviceRecord()
-    /// The parts of the session that take part in each hop, the outermost first.
-    package let participants: [any HopParticipant]
+    /// The parts of the session that take part in each hop.
+    package let participants: HopParticipants
     /// The participant that answers the questions of the transport; nil if none does.
     package let advisor: (any TransportAdvisor)?
 
@@ -62,9 +62,9 @@ package final class SessionContext: SessionStateProvider {
     init(configuration: SessionConfiguration, transport: any Transport, parent: SessionContext? = nil) {
         self.configuration = configuration
         engine = transport
-        participants = configuration.makeParticipants(extending: parent?.participants ?? [])
-        advisor = participants.lazy.compactMap { $0 as? any TransportAdvisor }.first
-        self.transport = participants.reversed().reduce(transport) { $1.wrap($0) }
+        participants = HopParticipants(configuration.makeParticipants(extending: parent?.participants.all ?? []))
+        advisor = participants.all.lazy.compactMap { $0 as? any TransportAdvisor }.first
+        self.transport = participants.all.reversed().reduce(transport) { $1.wrap($0) }
         headers = SessionHeaders(configuration.headers)
         retryAccount = configuration.retryBudget.map { budget in
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }

@@ -47,13 +47,13 @@ private struct HedgingSettings: ParticipantSettings {
     }
 }
 
-private struct HedgingParticipant: HopParticipant {
+private struct HedgingParticipant: SelectiveParticipant {
     let hedging: Hedging
     let clock: any Clock<Duration>
+
+    static let steps: HopSteps = []
 
     func wrap(_ transport: any Transport) -> any Transport {
         HedgingTransport(transport, after: hedging.delay, atMost: hedging.budget, clock: clock)
     }
-
-    func learnsLater(from hop: Hop) -> Bool { false }
 }

@@ -135,8 +135,10 @@ struct CredentialSettings: ParticipantSettings {
 }
 
 /// The credentials of a session: each hop gets those of its origin, and its response tells whether they are good.
-struct CredentialParticipant: HopParticipant {
+struct CredentialParticipant: SelectiveParticipant {
     let store: CredentialStore
+
+    static let steps: HopSteps = [.prepares, .learns]
 
     func prepare(_ hop: inout OutgoingHop) { hop.request.renewCredentials(from: store) }
 

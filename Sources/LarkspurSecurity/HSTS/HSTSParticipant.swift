@@ -20,9 +20,11 @@ struct HSTSSettings: ParticipantSettings {
 }
 
 /// The hosts of a session that must be reached over TLS.
-struct HSTSParticipant: HopParticipant {
+struct HSTSParticipant: SelectiveParticipant {
     let store: HSTSStore
     let trust: ServerTrustManager?
+
+    static let steps: HopSteps = [.targets, .learns]
 
     func target(for url: RequestURL) throws(RequestError) -> RequestURL { try store.secured(url) }
 

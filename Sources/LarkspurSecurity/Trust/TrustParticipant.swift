@@ -22,8 +22,10 @@ struct TrustSettings: ParticipantSettings {
 }
 
 /// The evaluation of servers by the evaluators of a session.
-struct TrustParticipant: TransportAdvisor {
+struct TrustParticipant: TransportAdvisor, SelectiveParticipant {
     let policy: TrustPolicy
+
+    static let steps = HopSteps.prepares
 
     /// Lets the transport ask about the hop's host, and the cache keep responses apart by the evaluators that judge
     /// their servers.
@@ -37,8 +39,6 @@ struct TrustParticipant: TransportAdvisor {
         hop.instructions.cache?.trust = policy.name
         hop.instructions.cache?.judge = { [policy] in policy.immediateDecision(on: $0) }
     }
-
-    func learnsLater(from hop: Hop) -> Bool { false }
 
     func answer(_ question: TransportQuestion) -> AdvisorAnswer {
         guard case .serverTrust(let peer, let reply) = question else { return .none }
@@ -56,7 +56,7 @@ struct TrustParticipant: TransportAdvisor {
 extension Session {
     /// The evaluators of the session with their verdicts; nil without a ``SessionConfiguration/serverTrust``.
     nonisolated var trust: TrustPolicy? {
-        context.participants.lazy.compactMap { ($0 as? TrustParticipant)?.policy }.first
+        context.participants.all.lazy.compactMap { ($0 as? TrustParticipant)?.policy }.first
     }
 
     /// Removes the stored verdicts of your trust evaluators, so that the evaluators run again.

@@ -80,7 +80,7 @@ struct CircuitTimeoutTests {
         let first = await session.request("http://h/first").serializingString()
         let hop = try #require(await hops.next())
         let waiting = await session.request("http://h/waiting").timeout(.total(.seconds(5))).serializingData()
-        await poll { session.context.participants.limiter?.counts.waiting == 1 }
+        await poll { session.context.participants.all.limiter?.counts.waiting == 1 }
         await clock.waitForSleepers()
         clock.advance(by: .seconds(5))
         #expect(await waiting.response.error?.isTimeout == true)

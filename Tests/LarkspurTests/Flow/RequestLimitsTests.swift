@@ -23,7 +23,7 @@ struct RequestLimitsTests {
     }
 
     private func waiting(in session: Session, _ count: Int) async {
-        await poll { session.context.participants.limiter?.counts.waiting == count }
+        await poll { session.context.participants.all.limiter?.counts.waiting == count }
     }
 
     @Test("Requests beyond the limit wait, and are served by priority")
@@ -47,7 +47,7 @@ struct RequestLimitsTests {
         clock.advance(by: .seconds(1))
         for task in [first, low, normal, high] { #expect(await task.response.error == nil) }
         #expect(log.lines == ["/first, low", "/high, high", "/normal, normal", "/low, low"])
-        #expect(session.context.participants.limiter?.counts.running == 0)
+        #expect(session.context.participants.all.limiter?.counts.running == 0)
     }
 
     @Test("A queue that is full refuses at once with .overloaded")
@@ -105,7 +105,7 @@ struct RequestLimitsTests {
         await waiting(in: session, 2)
         second.cancel()
         #expect(await cancelled.response.error?.code == .cancelled)
-        #expect(session.context.participants.limiter?.counts.waiting == 1)
+        #expect(session.context.participants.all.limiter?.counts.waiting == 1)
         try #require(await hops.next()).answer(200)
         try #require(await hops.next()).answer(200)
         #expect(await first.response.error == nil)
@@ -153,12 +153,12 @@ struct RequestLimitsTests {
     func sharing() {
         let session = session(RequestLimits(total: 1))
         #expect(
-            session.extending { $0.headers = [:] }.context.participants.limiter === session.context.participants.limiter
+            session.extending { $0.headers = [:] }.context.participants.all.limiter === session.context.participants.all.limiter
         )
         #expect(
-            session.extending { $0.limits = RequestLimits(total: 2) }.context.participants.limiter
-                !== session.context.participants.limiter)
-        #expect(session.extending { $0.limits = nil }.context.participants.limiter == nil)
+            session.extending { $0.limits = RequestLimits(total: 2) }.context.participants.all.limiter
+                !== session.context.participants.all.limiter)
+        #expect(session.extending { $0.limits = nil }.context.participants.all.limiter == nil)
     }
 
     @Test("Very many requests that wait end without a deep stack, each once")
@@ -177,8 +177,8 @@ struct RequestLimitsTests {
             return await group.reduce(into: 0) { $0 += $1 == "ok" ? 1 : 0 }
         }
         #expect(values == count)
-        await poll { session.context.participants.limiter?.counts.running == 0 }
-        #expect(session.context.participants.limiter?.counts.waiting == 0)
+        await poll { session.context.participants.all.limiter?.counts.running == 0 }
+        #expect(session.context.participants.all.limiter?.counts.waiting == 0)
     }
 
     @Test("Random requests, ends and cancels: the limits hold, no place is lost, and none is left unused")
@@ -222,7 +222,7 @@ private struct LimitedWalk {
                 $0.headers = [:]
                 $0.limits = limits
             }, transport: transport)
-        limiter = try #require(session.context.participants.limiter)
+        limiter = try #require(session.context.participants.all.limiter)
     }
 
     mutating func begin(_ host: String, _ priority: RequestPriority, _ comment: Comment) async {

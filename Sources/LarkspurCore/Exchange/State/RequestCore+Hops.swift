@@ -32,12 +32,13 @@ extension RequestCore {
         let channel = receiver.map { ByteChannel(capacity: $0.capacity, budget: $0.budget) }
         let allowance = channel?.initialAllowance ?? (isGated ? BodySink.gatedAllowance : .max)
         var hop = OutgoingHop(request, of: self)
-        let (sent, final) = hop.prepare(by: context.participants, initialAllowance: allowance)
+        let sent = hop.prepare(by: context.participants.preparing)
+        let final = hop.transportRequest(sending: sent, initialAllowance: allowance)
         let task = context.transport(for: final, refusedWith: hop.refusal).task(
             for: final, id: context.registerTask(of: self), delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let (kept, draft) = (hop.request, final.cache?.draft)
+        let (kept, draft) = (hop.request, hop.instructions.cache?.draft)
         let beginning = box.withLock { state in
             state.begin(HopProgress(task, kept, sink, waiter, isGated: isGated, draft: draft), sending: sent)
         }
