@@ -259,7 +259,7 @@ final class CurlTransfer {
     /// that.
     func breakOff(_ message: String) {
         guard let hop, hop.fault == nil else { return }
-        hop.fault = TransportError(.protocolViolation, message + requirement(of: hop), phase: phase(of: hop))
+        hop.fault = TransportError(.protocolViolation, message + remark(on: 0, of: hop), phase: phase(of: hop))
         loop.setAlarm(loop.now, for: slot)
     }
 
@@ -337,16 +337,26 @@ final class CurlTransfer {
     func failure(_ code: Int32, _ hop: CurlHop) -> CurlFailure {
         let text = String(cString: errorText)
         var message = text.isEmpty ? String(cString: clarkspur_easy_error(code)) : text
-        message += requirement(of: hop)
+        message += remark(on: code, of: hop)
         return CurlFailure(
             code: code, message: message, phase: phase(of: hop), easy: easy, proxy: hop.route?.proxy,
             isConnected: hop.isConnected, socketError: hop.socketError)
     }
 
-    /// Returns a remark about HTTP/2 that was required without negotiation, if the server has not answered.
-    private func requirement(of hop: CurlHop) -> String {
-        guard hop.request.version == .http2, !hop.head.hasBegun, !hop.isReset else { return "" }
-        return "; HTTP/2 was required without negotiation, and the server may not speak it; use .negotiated"
+    /// Returns a remark about a protocol that the server may not speak, if the server has not answered in HTTP.
+    private func remark(on code: Int32, of hop: CurlHop) -> String {
+        guard !hop.head.hasBegun, !hop.isReset else { return "" }
+        if hop.request.version == .http2 {
+            return "; HTTP/2 was required without negotiation, and the server may not speak it; use .negotiated"
+        }
+        // A server for TLS answers plain text with an alert, which libcurl takes for HTTP/0.9, or disconnects. The
+        // latter has other reasons, too, so the port has to look like one for TLS: 443, 8443, 9443.
+        let isDisconnected = [CURLE_GOT_NOTHING, CURLE_RECV_ERROR].contains(code)
+        let isForTLS = (hop.request.url.effectivePort ?? 0) % 1_000 == 443
+        guard hop.request.url.scheme == "http", code == CURLE_UNSUPPORTED_PROTOCOL || isDisconnected && isForTLS else {
+            return ""
+        }
+        return "; if the server expects TLS on this port, use a URL with https://"
     }
 
     func phase(of hop: CurlHop) -> TransportError.Phase {

@@ -306,7 +306,7 @@ final class URLSessionHop: TransportTask {
             return state.deadline.flatMap { $0.time <= state.now ? $0 : nil }
         }
         guard let missed else { return setTimer() }
-        let message = "the \(missed.name) timeout of \(missed.limit) has passed"
+        let message = "the \(missed.name) timeout of \(missed.limit.readable) has passed"
         end(TransportError(.timedOut, message, phase: missed.phase))
     }
 }

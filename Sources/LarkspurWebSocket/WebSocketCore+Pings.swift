@@ -118,12 +118,14 @@ extension WebSocketCore {
         let limit = options.pongTimeout
         if let waiter = ping.waiter {
             return waiter.resume(
-                returning: .failure(RequestError(.timedOut, "the server did not answer a ping within \(limit)")))
+                returning: .failure(
+                    RequestError(.timedOut, "the server did not answer a ping within \(limit.readable)")))
         }
         let isFirst = link.withLock { link -> Bool in
             guard link.phase == .open, link.failure == nil else { return false }
             link.failure = RequestError(
-                .connectionLost, "the server did not answer a ping within \(limit), so the connection counts as lost")
+                .connectionLost,
+                "the server did not answer a ping within \(limit.readable), so the connection counts as lost")
             link.phase = .closing
             return true
         }

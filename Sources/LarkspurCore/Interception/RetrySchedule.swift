@@ -45,7 +45,8 @@ package struct RetrySchedule: Sendable {
         guard asked <= maximumRetryAfter else {
             return .refuse(
                 RetryRefusal(
-                    "the server asks to wait for \(asked.readable), longer than \(maximumName) (\(maximumRetryAfter))"))
+                    "the server asks to wait for \(asked.readable), longer than \(maximumName) (\(maximumRetryAfter.readable))"
+                ))
         }
         let delay = max(asked, minimumDelay)
         return .retry(after: delay...delay + delay * backoff.jitter.addition)

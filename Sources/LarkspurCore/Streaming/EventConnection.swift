@@ -56,7 +56,7 @@ final class IdleTimer: Sendable {
             }
             guard let request else { return }
             let silence = RequestError(
-                .timedOut, "the event stream received nothing within its idle timeout of \(timeout)")
+                .timedOut, "the event stream received nothing within its idle timeout of \(timeout.readable)")
             let error = RequestError(wrapping: silence, as: .timedOut, stage: .sending)
             request.handle.core.cancel(error)
         }

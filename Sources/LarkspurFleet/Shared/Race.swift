@@ -47,7 +47,7 @@ final class Race<Success: Sendable>: Sendable {
         }
         let timer = Task {
             guard (try? await clock.sleep(for: timeout)) != nil else { return }
-            race.end(.failure(StoreError(.unavailable, "the store has not answered within \(timeout)")))
+            race.end(.failure(StoreError(.unavailable, "the store has not answered within \(timeout.rounded)")))
             work.cancel()
         }
         defer { timer.cancel() }

@@ -117,7 +117,8 @@ public final class SharedRateLimiter: HopAdmission {
     }
 
     private func refuse(_ hop: PendingHop, _ delay: Duration) {
-        let text = "the shared rate limit allows the request only after \(delay), when its total timeout has passed"
+        let text =
+            "the shared rate limit allows the request only after \(delay.rounded), when its total timeout has passed"
         hop.refuse(TransportError(.rateLimited, text))
     }
 

@@ -43,7 +43,12 @@
 
     extension BodyPipe {
         fileprivate func pump(_ stream: InputStream) throws {
-            if stream.streamStatus == .notOpen { stream.open() }
+            let wasOpen = stream.streamStatus != .notOpen
+            if !wasOpen { stream.open() }
+            // A stream that was read before would end at once, and the body would look complete.
+            guard stream.streamStatus != .closed, stream.streamStatus != .atEnd || !wasOpen else {
+                throw BodyProblem("the stream was read before; give each request a stream of its own")
+            }
             defer { stream.close() }
             var buffer = [UInt8](repeating: 0, count: 64 * 1_024)
             while true {

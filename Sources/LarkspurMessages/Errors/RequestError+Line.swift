@@ -42,6 +42,7 @@ extension RequestError {
             [.certificateExpired, .certificateNotYetValid],
             "renew the server's certificate, or correct the clock of this machine"
         ),
+        ([.diskFull], "free space there, or choose another place"),
         ([.fileExists], "the download option .removePreviousFile replaces it"),
         ([.proxyUnauthorized], "give the proxy's URL a user and a password that the proxy accepts"),
     ]

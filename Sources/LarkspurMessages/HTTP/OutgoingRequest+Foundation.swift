@@ -2,10 +2,11 @@
     extension OutgoingRequest {
         /// The request as a Foundation value, created on each access.
         ///
-        /// Setting this property changes the method, URL, header fields and body data. Fields whose values did not
-        /// change keep their position and repetitions. A file or stream body, which `URLRequest` cannot contain, is
-        /// kept unless the new value has a body. A changed `timeoutInterval` sets ``RequestTimeouts/firstByte`` and
-        /// ``RequestTimeouts/idle``. A changed `httpShouldHandleCookies` sets ``RequestOptions/usesCookieJar``.
+        /// Setting this property changes the method, URL, header fields and body. Fields whose values did not change
+        /// keep their position and repetitions. A file or stream body, which the value does not contain, is kept
+        /// unless the new value has a body. An `httpBodyStream` can be sent only once. A changed `timeoutInterval`
+        /// sets ``RequestTimeouts/firstByte`` and ``RequestTimeouts/idle``. A changed `httpShouldHandleCookies` sets
+        /// ``RequestOptions/usesCookieJar``.
         public var urlRequest: URLRequest {
             get {
                 var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
@@ -36,16 +37,12 @@
                 case (nil, .data), (nil, .none): body = .none
                 case (nil, .file), (nil, .stream): break
                 }
+                if let stream = newValue.httpBodyStream { body = .inputStream(stream) }
                 if newValue.httpShouldHandleCookies != before.httpShouldHandleCookies {
                     options.usesCookieJar = newValue.httpShouldHandleCookies
                 }
                 if newValue.timeoutInterval != before.timeoutInterval {
                     setTimeout(seconds: newValue.timeoutInterval)
-                }
-                if newValue.httpBodyStream != nil {
-                    problem = RequestError(
-                        .invalidRequest,
-                        "a URLRequest's httpBodyStream cannot be sent; set OutgoingRequest.body instead")
                 }
             }
         }

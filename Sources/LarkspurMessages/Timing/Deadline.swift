@@ -54,7 +54,7 @@ package final class Deadline: Sendable {
     }
 
     package var error: RequestError {
-        RequestError(.timedOut, "the \(scope.rawValue) timeout of \(limit) has passed")
+        RequestError(.timedOut, "the \(scope.rawValue) timeout of \(limit.readable) has passed")
     }
 
     /// Calls the closure when the timeout passes, unless the deadline was stopped or replaced before.

@@ -10,6 +10,28 @@ struct FormOptionsTests {
         return try #require(encoded.removingPercentEncoding)
     }
 
+    @Test("The pairs of a form are those that the server reads, in its keys' formats, without escapes")
+    func items() throws {
+        struct Search: Encodable { let text = "a b&=+%é", tags = ["x", ""], page = ["size": 2] }
+        for encoder in [URLEncodedFormEncoder(), .webForm] {
+            let items = try encoder.queryItems(of: Search())
+            #expect(items.map(\.name) == ["text", "tags[]", "tags[]", "page[size]"])
+            #expect(items.map(\.value) == ["a b&=+%é", "x", "", "2"])
+        }
+        let dotted = URLEncodedFormEncoder(arrayEncoding: .indexInBrackets, keyPathEncoding: .dots)
+        #expect(try dotted.queryItems(of: Search()).map(\.name) == ["text", "tags[0]", "tags[1]", "page.size"])
+        #expect(try URLEncodedFormEncoder().queryItems(of: [String: Int]()).isEmpty)
+        #expect(throws: RequestError.self) { try URLEncodedFormEncoder().queryItems(of: [1]) }
+    }
+
+    @Test("A text is escaped as in the form")
+    func escaped() {
+        #expect(URLEncodedFormEncoder().escaped("a b/é+") == "a%20b%2F%C3%A9%2B")
+        #expect(
+            URLEncodedFormEncoder(spaceEncoding: .plusReplaced, allowedCharacters: .query).escaped("a b/")
+                == "a+b/")
+    }
+
     private struct Nested: Encodable {
         struct Item: Encodable { let itemID = 1, itemTags = ["x"] }
         let firstPart = [Item(), Item()]

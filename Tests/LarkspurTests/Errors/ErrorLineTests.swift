@@ -137,6 +137,13 @@ struct ErrorLineTests {
             try folder.write([1], to: "a")
             return await log.session().download("http://h/a", to: folder["a"]).serializingFile().response.error
         },
+        Mistake("a full disk", "receiving the response failed: the disk is full: ", "; free space there") { log in
+            let failing = ClosureMiddleware { _, _ in
+                errno = ENOSPC
+                throw RequestError.system("written", "/data/film")
+            }
+            return await log.session().download("http://h/a").middleware(failing).serializingFile().response.error
+        },
         Mistake("a missing folder", "does not exist; create it, or use the download option .createIntermediate") {
             log in
             let folder = try TemporaryFolder()
@@ -167,6 +174,31 @@ struct ErrorLineTests {
         },
     ]
 
+    #if os(Linux)
+        /// Mistakes about what a server speaks, over libcurl.
+        static let protocols: [Mistake] = [
+            Mistake("HTTP/2 at a server of HTTP/1.1", "; HTTP/2 was required without negotiation", "use .negotiated") {
+                _ in
+                let server = try MockServer()
+                let request = await Session().request(server.url + "/") { $0.options.httpVersion = .http2 }
+                return await request.serializingData().response.error
+            },
+            Mistake("https at a port for plain text", "does not speak TLS on this port", "or a URL with http://") { _ in
+                let server = try MockServer()
+                let url = server.url.replacing("http://", with: "https://") + "/"
+                return await Session().request(url).serializingData().response.error
+            },
+            Mistake("http at a port for TLS", "is not HTTP", "; if the server expects TLS on this port, use a URL") {
+                _ in
+                // The alert of TLS about a record that is not TLS: protocol_version.
+                let server = try MockServer { _ in .raw("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}") }
+                return await Session().request(server.url + "/").serializingData().response.error
+            },
+        ]
+    #else
+        static let protocols: [Mistake] = []
+    #endif
+
     // MARK: The body of a refused response
 
     private static func refused(_ answer: StubAnswer, headers: HTTPHeaders = [:]) async -> RequestError? {
@@ -193,7 +225,7 @@ struct ErrorLineTests {
         Mistake("no body", "expected 200 to 299 [GET") { _ in await refused(.response(500)) },
     ]
 
-    @Test("A line has its parts, in order", arguments: openings + places + cures + bodies)
+    @Test("A line has its parts, in order", arguments: openings + places + cures + protocols + bodies)
     func line(mistake: Mistake) async throws {
         let line = "\(try #require(try await mistake.make()))"
         var rest = line[...]
@@ -206,16 +238,6 @@ struct ErrorLineTests {
         }
         #expect(!line.contains { $0.isNewline } && !line.contains("s3cret"))
     }
-
-    #if os(Linux)
-        @Test("HTTP/2 at a server of HTTP/1.1 has a remedy")
-        func httpVersion() async throws {
-            let server = try MockServer()
-            let request = await Session().request(server.url + "/") { $0.options.httpVersion = .http2 }
-            let line = "\(try #require(await request.serializingData().response.error))"
-            #expect(line.contains("; HTTP/2 was required without negotiation") && line.contains("use .negotiated"))
-        }
-    #endif
 
     @Test("The body of a refused response is shown without secrets, also those of the request")
     func secrets() async throws {

@@ -108,15 +108,33 @@ struct OutgoingRequestFoundationTests {
         #expect(log.count == 0)
     }
 
-    @Test("A body stream set through the bridge, which cannot be sent, is reported")
+    @Test("A body stream set through the bridge is sent, and kept by later changes through the bridge")
     func bodyStream() async throws {
-        let log = TransportLog()
+        let server = try MockServer { .text(String(decoding: $0.body, as: UTF8.self)) }
         let adapter = Interceptor(adapt: { request, _ in
             request.urlRequest.httpBodyStream = InputStream(data: Data("body".utf8))
+            request.urlRequest.setValue("1", forHTTPHeaderField: "X-A")
         })
-        let request = await log.session(interceptor: adapter).request("http://h/", method: .post)
-        #expect(await request.serializingData().response.error?.code == .invalidRequest)
-        #expect(log.count == 0)
+        let request = await Session(interceptor: adapter).request(server.url + "/", method: .post)
+        #expect(try await request.serializingString().value == "body")
+    }
+
+    @Test("The body stream of a URLRequest is sent once: a retry and a second request fail, and send no empty body")
+    func bodyStreamOnce() async throws {
+        var request = URLRequest(url: try #require(URL(string: "http://h/")))
+        request.httpMethod = "POST"
+        request.httpBodyStream = InputStream(data: Data("body".utf8))
+        let body = try request.asOutgoingRequest().body
+        #expect(!body.isReplayable && body.length == nil)
+        #expect(try await body.pulled() == Array("body".utf8))
+        let again = try request.asOutgoingRequest().body
+        let error = await #expect(throws: TransportError.self) { try await again.pulled() }
+        #expect(error?.code == .bodyFailed && error?.message.contains("was read before") == true)
+        let log = TransportLog()
+        let session = log.session(interceptor: .retry(limit: 3)) { _, _ in .failure(.connectionLost) }
+        request.httpBodyStream = InputStream(data: Data("body".utf8))
+        _ = await session.request(request).serializingData().response
+        #expect(log.count == 1)
     }
 
     @Test("A URLRequest can be requested, with its method, fields and body")

@@ -96,9 +96,9 @@ struct RequestRegressions {
         let request = await session.request(
             "http://user:password@example.com", method: .post,
             requestModifier: { request in
-                request.urlRequest.httpBodyStream = InputStream(data: Data("body".utf8))
+                request.urlRequest.url = URL(string: "relative")
             })
-        #expect(await request.serializingData().response.error?.code == .invalidRequest)
+        #expect(await request.serializingData().response.error?.code == .invalidURL)
         #expect(request.attempts.first?.hops.isEmpty == true)
     }
 

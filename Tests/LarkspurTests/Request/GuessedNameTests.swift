@@ -93,13 +93,45 @@ struct GuessedNameTests {
             .serializingData().response
         _ = await session.request("http://h/", query: ["name": name, "age": age]).serializingData().response
         let items = [URLQueryItem(name: "a b", value: "é&="), URLQueryItem(name: "flag", value: nil)]
-        _ = await session.request("http://h/?x", queryItems: items).serializingData().response
-        _ = await session.request("http://h/", queryItems: []).serializingData().response
+        _ = await session.request("http://h/?x", query: .items(items)).serializingData().response
+        _ = await session.request("http://h/", query: []).serializingData().response
         #expect(
             log.requests.map(\.url.query) == [
                 "a=1&number=2", "page=2&all=1", "name=Ada%20%26%20co&age=36", "x&a%20b=%C3%A9%26%3D&flag", nil,
             ])
         #expect(log.requests[1].text == "x" && log.requests[1].method == "POST")
+    }
+
+    @Test("Every kind of request has a query beside its body")
+    func queryOfAllKinds() async throws {
+        let (session, folder, page, term) = (log.session(), try TemporaryFolder(), Page(number: 2), "a&b")
+        _ = await session.upload(Data("x".utf8), to: "http://h/1?a", query: page).serializingData().response
+        _ = await session.upload(Data("x".utf8), to: "http://h/2", query: ["q": term, "n": 1]).serializingData()
+            .response
+        _ = await session.upload(.text("x"), to: "http://h/3", query: page).serializingData().response
+        _ = await session.upload(.text("x"), to: "http://h/4", query: ["q": term, "n": 1]).serializingData().response
+        _ = await session.download("http://h/5", query: page).serializingData().response
+        _ = await session.download("http://h/6", query: ["q": term, "n": 1]).serializingData().response
+        _ = await session.download("http://h/7", query: page, to: folder["7"]).serializingFile().response
+        _ = await session.download("http://h/8", query: ["q": term, "n": 1], to: folder["8"]).serializingFile().response
+        _ = try await session.streamRequest("http://h/9", query: page).response()
+        _ = try await session.streamRequest(
+            "http://h/10", method: .post, query: ["q": term, "n": 1], body: .text("x")
+        ).response()
+        let (number, mixed): (Substring, Substring) = ("number=2", "q=a%26b&n=1")
+        #expect(
+            log.requests.map(\.url.query)
+                == ["a&" + number, mixed, number, mixed, number, mixed, number, mixed, number, mixed])
+        #expect(log.requests.map(\.text) == ["x", "x", "x", "x", "", "", "", "", "", "x"])
+        #expect(try folder.contents.sorted() == ["7", "8"])
+    }
+
+    @Test("A query has the format of the encoder that makes its items")
+    func queryEncoder() async throws {
+        let encoder = URLEncodedFormEncoder(arrayEncoding: .noBrackets)
+        let query = RequestQuery.items(try encoder.queryItems(of: ["a": [1, 2]]))
+        _ = await log.session().request("http://h/", query: query).serializingData().response
+        #expect(log.requests.first?.url.query == "a=1&a=2")
     }
 
     // MARK: The response of a stream

@@ -39,7 +39,8 @@ extension RequestCore {
     /// Returns a refusal if the total timeout would pass before the end of a retry delay.
     func refusal(of delay: Duration) -> RetryRefusal? {
         guard let total = read({ $0.deadlines.total }), delay >= total.timeLeft else { return nil }
-        return RetryRefusal("after a delay of \(delay.readable) the total timeout of \(total.limit) would have passed")
+        return RetryRefusal(
+            "after a delay of \(delay.readable) the total timeout of \(total.limit.readable) would have passed")
     }
 
     // MARK: Watching

@@ -48,7 +48,7 @@ struct FormWriter {
         writeEscaped(value)
     }
 
-    private mutating func writeEscaped(_ text: String) {
+    mutating func writeEscaped(_ text: String) {
         for byte in text.utf8 {
             if byte == UInt8(ascii: " "), options.spaceEncoding == .plusReplaced {
                 bytes.append(UInt8(ascii: "+"))

@@ -68,6 +68,14 @@ public struct URLEncodedFormEncoder: Sendable {
     @_disfavoredOverload
     public func encode(_ value: some Encodable) throws -> Data { Data(try bytes(of: value)) }
 
+    /// Returns the text with the escapes of a name or value in the form: those of ``allowedCharacters`` and
+    /// ``spaceEncoding``.
+    public func escaped(_ text: String) -> String {
+        var writer = FormWriter(options: self)
+        writer.writeEscaped(text)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
     private func bytes(of value: some Encodable) throws -> [UInt8] {
         let form = Form(options: self)
         let root = FormNode(form: form)
