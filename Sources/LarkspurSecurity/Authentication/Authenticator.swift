@@ -18,6 +18,14 @@ extension AuthenticationCredential {
 ///         func refresh(_ credential: Key, for session: Session) async throws -> Key {
 ///             try await session.request("https://api.example.com/key").validate().serializingDecodable(Key.self).value
 ///         }
+///
+///         func didRequest(_ request: OutgoingRequest, with head: ResponseHead, failDueTo error: RequestError) -> Bool {
+///             head.status == 401
+///         }
+///
+///         func isRequest(_ request: OutgoingRequest, authenticatedWith credential: Key) -> Bool {
+///             request.headers["Authorization"] == "Key \(credential.text)"
+///         }
 ///     }
 public protocol Authenticator<Credential>: Sendable {
     /// The credential that the authenticator adds to requests.
@@ -43,14 +51,14 @@ public protocol Authenticator<Credential>: Sendable {
     /// refresh is not retried.
     func refresh(_ credential: Credential, for session: Session) async throws -> Credential
 
-    /// Returns whether a request failed because the server refused its credential; by default, whether the status is
+    /// Returns whether a request failed because the server refused its credential. For most servers this is the status
     /// 401.
     func didRequest(_ request: OutgoingRequest, with head: ResponseHead, failDueTo error: RequestError) -> Bool
 
-    /// Returns whether the request was sent with this credential.
+    /// Returns whether the request was sent with this credential. The request has the field that ``apply(_:to:)`` has
+    /// set for the credential at that time.
     ///
-    /// The default applies the credential to a copy of the request and compares the `Authorization` fields of the two.
-    /// Implement the method if the credential is sent in another field.
+    /// A refused request that was sent with an older credential is retried at once, without a refresh.
     func isRequest(_ request: OutgoingRequest, authenticatedWith credential: Credential) -> Bool
 }
 
@@ -59,15 +67,8 @@ extension Authenticator {
 
     public func requiresRefresh(_ credential: Credential) -> Bool { credential.requiresRefresh }
 
-    public func didRequest(_ request: OutgoingRequest, with head: ResponseHead, failDueTo error: RequestError) -> Bool {
-        head.status == 401
-    }
-
-    public func isRequest(_ request: OutgoingRequest, authenticatedWith credential: Credential) -> Bool {
-        var other = request
-        apply(credential, to: &other)
-        return other.headers["Authorization"] == request.headers["Authorization"]
-    }
+    // `didRequest` and `isRequest` have no defaults. With defaults, a rule with another signature, such as that of
+    // another library, would compile and never be called.
 }
 
 /// A type that coordinates the refreshes of a credential that several processes share. An

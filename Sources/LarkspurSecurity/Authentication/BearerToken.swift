@@ -108,6 +108,14 @@ public struct BearerAuthenticator: Authenticator {
     public func refresh(_ credential: BearerToken, for session: Session) async throws -> BearerToken {
         try await renew(credential, session)
     }
+
+    public func didRequest(_ request: OutgoingRequest, with head: ResponseHead, failDueTo error: RequestError) -> Bool {
+        head.status == 401
+    }
+
+    public func isRequest(_ request: OutgoingRequest, authenticatedWith credential: BearerToken) -> Bool {
+        request.headers["Authorization"] == HTTPHeader.authorization(bearerToken: credential.accessToken).value
+    }
 }
 
 /// An interceptor for the bearer tokens of one user or client. Pass it to `.authentication(_:)`.

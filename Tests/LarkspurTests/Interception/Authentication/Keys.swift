@@ -33,6 +33,14 @@ struct KeyAuthenticator: Authenticator {
     func refresh(_ credential: Key, for session: Session) async throws -> Key {
         try await renew(credential, session)
     }
+
+    func didRequest(_ request: OutgoingRequest, with head: ResponseHead, failDueTo error: RequestError) -> Bool {
+        head.status == 401
+    }
+
+    func isRequest(_ request: OutgoingRequest, authenticatedWith credential: Key) -> Bool {
+        request.headers["Authorization"] == "Key \(credential.text)"
+    }
 }
 
 typealias Keys = AuthenticationInterceptor<KeyAuthenticator>
