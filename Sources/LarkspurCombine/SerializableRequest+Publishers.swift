@@ -42,13 +42,12 @@
 
         /// Returns a publisher of the body as a ``JSON`` value.
         public func publishJSON(
-            queue: DispatchQueue = .main, preprocessor: any DataPreprocessor = .passthrough,
-            emptyResponseCodes: Set<Int> = .emptyResponseCodes,
-            emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
+            queue: DispatchQueue = .main, preprocessor: (any DataPreprocessor)? = nil,
+            emptyResponseCodes: Set<Int>? = nil,
+            emptyRequestMethods: Set<HTTPMethod>? = nil
         ) -> DataResponsePublisher<JSON> {
             let serializer = JSONResponseSerializer(
-                preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods)
+                handle.core.context.serializers.body(preprocessor, emptyResponseCodes, emptyRequestMethods))
             return publishResponse(using: serializer, on: queue)
         }
 
@@ -62,20 +61,21 @@
         ///   - failure: The type of the server's error body, decoded if validation rejects the response; see
         ///     ``RequestError/failure(as:)``.
         ///   - queue: The queue on which subscribers receive the response; the main queue by default.
-        ///   - preprocessor: The preprocessor of the body.
+        ///   - preprocessor: The preprocessor of the body. Nil uses the session's ``SessionConfiguration/serializers``,
+        ///     as do `emptyResponseCodes` and `emptyRequestMethods`.
         ///   - decoder: The decoder; nil uses the session's decoder.
         ///   - emptyResponseCodes: The statuses whose response may have an empty body.
         ///   - emptyRequestMethods: The methods whose response may have an empty body.
         public func publishDecodable<Value: Decodable & Sendable>(
             type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
-            queue: DispatchQueue = .main, preprocessor: any DataPreprocessor = .passthrough,
-            decoder: (any DataDecoder)? = nil, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
-            emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods
+            queue: DispatchQueue = .main, preprocessor: (any DataPreprocessor)? = nil,
+            decoder: (any DataDecoder)? = nil, emptyResponseCodes: Set<Int>? = nil,
+            emptyRequestMethods: Set<HTTPMethod>? = nil
         ) -> DataResponsePublisher<Value> {
+            let context = handle.core.context
             let serializer = DecodableResponseSerializer<Value>(
-                failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder,
-                preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods)
+                failure: failure, decoder: decoder ?? context.configuration.decoder,
+                context.serializers.body(preprocessor, emptyResponseCodes, emptyRequestMethods))
             return publishResponse(using: serializer, on: queue)
         }
 
@@ -83,8 +83,8 @@
         @available(*, deprecated, message: "'emptyResponseMethods' is now 'emptyRequestMethods'")
         public func publishDecodable<Value: Decodable & Sendable>(
             type: Value.Type = Value.self, queue: DispatchQueue = .main,
-            preprocessor: any DataPreprocessor = .passthrough, decoder: (any DataDecoder)? = nil,
-            emptyResponseCodes: Set<Int> = .emptyResponseCodes, emptyResponseMethods: Set<HTTPMethod>
+            preprocessor: (any DataPreprocessor)? = nil, decoder: (any DataDecoder)? = nil,
+            emptyResponseCodes: Set<Int>? = nil, emptyResponseMethods: Set<HTTPMethod>
         ) -> DataResponsePublisher<Value> {
             publishDecodable(
                 queue: queue, preprocessor: preprocessor, decoder: decoder, emptyResponseCodes: emptyResponseCodes,

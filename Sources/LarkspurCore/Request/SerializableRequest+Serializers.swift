@@ -70,26 +70,32 @@ extension SerializableRequest {
 
     /// Returns a handle to await the body as a ``JSON`` value. An empty body becomes `.null` if the status or the
     /// method allows an empty body; otherwise the serializer fails with `.emptyBody`.
+    ///
+    /// - Parameters:
+    ///   - preprocessor: The preprocessor of the body. Nil, the default, uses the session's
+    ///     ``SessionConfiguration/serializers``, as do the next two parameters.
+    ///   - emptyResponseCodes: The statuses that allow an empty body.
+    ///   - emptyRequestMethods: The methods that allow an empty body.
+    ///   - automaticallyCancelling: Whether cancelling the awaiting task also cancels the request, if the request has
+    ///     no other serializer, handler or awaiter; true by default.
     public func serializingJSON(
-        preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
-        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
+        preprocessor: (any DataPreprocessor)? = nil, emptyResponseCodes: Set<Int>? = nil,
+        emptyRequestMethods: Set<HTTPMethod>? = nil, automaticallyCancelling: Bool = true
     ) -> DataTask<JSON> {
         let serializer = JSONResponseSerializer(
-            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
-            emptyRequestMethods: emptyRequestMethods)
+            handle.core.context.serializers.body(preprocessor, emptyResponseCodes, emptyRequestMethods))
         return handle.core.task(serializer, automaticallyCancelling)
     }
 
     /// Calls the closure with the body as a ``JSON`` value.
     @discardableResult
     public func responseJSON(
-        preprocessor: any DataPreprocessor = .passthrough, emptyResponseCodes: Set<Int> = .emptyResponseCodes,
-        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods,
+        preprocessor: (any DataPreprocessor)? = nil, emptyResponseCodes: Set<Int>? = nil,
+        emptyRequestMethods: Set<HTTPMethod>? = nil,
         completion: @escaping @Sendable (DataResponse<JSON>) async -> Void
     ) -> Self {
         let serializer = JSONResponseSerializer(
-            preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes,
-            emptyRequestMethods: emptyRequestMethods)
+            handle.core.context.serializers.body(preprocessor, emptyResponseCodes, emptyRequestMethods))
         return response(using: serializer, completion: completion)
     }
 
@@ -101,13 +107,14 @@ extension SerializableRequest {
     ///   see ``RequestError/failure(as:)``.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
-        decoder: (any DataDecoder)? = nil, preprocessor: any DataPreprocessor = .passthrough,
-        emptyResponseCodes: Set<Int> = .emptyResponseCodes,
-        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods, automaticallyCancelling: Bool = true
+        decoder: (any DataDecoder)? = nil, preprocessor: (any DataPreprocessor)? = nil,
+        emptyResponseCodes: Set<Int>? = nil, emptyRequestMethods: Set<HTTPMethod>? = nil,
+        automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
+        let context = handle.core.context
         let serializer = DecodableResponseSerializer<Value>(
-            failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
-            emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
+            failure: failure, decoder: decoder ?? context.configuration.decoder,
+            context.serializers.body(preprocessor, emptyResponseCodes, emptyRequestMethods))
         return handle.core.task(serializer, automaticallyCancelling)
     }
 
@@ -116,14 +123,14 @@ extension SerializableRequest {
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, failure: (any (Decodable & Error & Sendable).Type)? = nil,
-        decoder: (any DataDecoder)? = nil, preprocessor: any DataPreprocessor = .passthrough,
-        emptyResponseCodes: Set<Int> = .emptyResponseCodes,
-        emptyRequestMethods: Set<HTTPMethod> = .emptyRequestMethods,
+        decoder: (any DataDecoder)? = nil, preprocessor: (any DataPreprocessor)? = nil,
+        emptyResponseCodes: Set<Int>? = nil, emptyRequestMethods: Set<HTTPMethod>? = nil,
         completion: @escaping @Sendable (DataResponse<Value>) async -> Void
     ) -> Self {
+        let context = handle.core.context
         let serializer = DecodableResponseSerializer<Value>(
-            failure: failure, decoder: decoder ?? handle.core.context.configuration.decoder, preprocessor: preprocessor,
-            emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods)
+            failure: failure, decoder: decoder ?? context.configuration.decoder,
+            context.serializers.body(preprocessor, emptyResponseCodes, emptyRequestMethods))
         return response(using: serializer, completion: completion)
     }
 
@@ -131,7 +138,9 @@ extension SerializableRequest {
     public func serializingPropertyList<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, automaticallyCancelling: Bool = true
     ) -> DataTask<Value> {
-        serializingDecodable(decoder: PropertyListDecoder(), automaticallyCancelling: automaticallyCancelling)
+        serializingResponse(
+            using: DecodableResponseSerializer(decoder: PropertyListDecoder()),
+            automaticallyCancelling: automaticallyCancelling)
     }
 
     /// Calls the closure with a value of your type, decoded from a body that is a property list of any format.
@@ -139,6 +148,6 @@ extension SerializableRequest {
     public func responsePropertyList<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, completion: @escaping @Sendable (DataResponse<Value>) async -> Void
     ) -> Self {
-        responseDecodable(decoder: PropertyListDecoder(), completion: completion)
+        response(using: DecodableResponseSerializer(decoder: PropertyListDecoder()), completion: completion)
     }
 }

@@ -68,14 +68,17 @@ extension Optional: EmptyResponse {
 }
 
 /// The settings of a serializer for its input: the preprocessor, and the cases in which an empty body is allowed.
-struct ResponseBody: Sendable {
+package struct ResponseBody: Sendable {
     let preprocessor: any DataPreprocessor
     let emptyResponseCodes: Set<Int>
     let emptyRequestMethods: Set<HTTPMethod>
+    /// Checks the response before its body is used, for example its content type; nil accepts every response.
+    var check: (@Sendable (CompletedExchange) throws -> Void)?
 
     /// Returns the preprocessed body. For an empty body, returns nil if the status or the method allows an empty body,
     /// and otherwise throws `.emptyBody`.
     func data(of exchange: CompletedExchange) throws -> Data? {
+        try check?(exchange)
         if let data = exchange.data, !data.isEmpty { return try preprocessor.preprocess(data) }
         let isExpected =
             exchange.head.map { emptyResponseCodes.contains($0.status) } == true

@@ -91,6 +91,9 @@ public struct JSONResponseSerializer: ResponseSerializer {
         )
     }
 
+    /// Creates a serializer with the settings of a session.
+    package init(_ body: ResponseBody) { self.body = body }
+
     public func serialize(_ exchange: CompletedExchange) throws -> JSON {
         guard let data = try body.data(of: exchange) else { return .null }
         do {
@@ -127,6 +130,13 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
         body = ResponseBody(
             preprocessor: preprocessor, emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods
         )
+    }
+
+    /// Creates a serializer with the settings of a session.
+    package init(
+        failure: (any (Decodable & Error & Sendable).Type)?, decoder: any DataDecoder, _ body: ResponseBody
+    ) {
+        (self.decoder, self.failure, self.body) = (decoder, failure, body)
     }
 
     public func serialize(_ exchange: CompletedExchange) throws -> Value {

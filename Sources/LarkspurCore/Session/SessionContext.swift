@@ -17,6 +17,8 @@ package final class SessionContext: SessionStateProvider {
     let baseURL: Result<RequestURL, RequestError>?
     /// The header fields that are added to the session's requests.
     let headers: SessionHeaders
+    /// The settings of serializers that name none of their own.
+    package let serializers: SerializerDefaults
     /// The retries that the session's budget still allows; nil without a limit.
     let retryAccount: RetryAccount?
     /// The remarks that were made about the program.
@@ -66,6 +68,7 @@ package final class SessionContext: SessionStateProvider {
         advisor = participants.all.lazy.compactMap { $0 as? any TransportAdvisor }.first
         self.transport = participants.all.reversed().reduce(transport) { $1.wrap($0) }
         headers = SessionHeaders(configuration.headers)
+        serializers = configuration.serializers
         retryAccount = configuration.retryBudget.map { budget in
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
                 ?? RetryAccount(budget, on: configuration.clock)
