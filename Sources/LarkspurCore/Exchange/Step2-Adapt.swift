@@ -5,6 +5,7 @@ extension RequestPipeline {
     func adapt(
         _ request: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {
+        let request = plan.addingOptions(to: request)
         guard hasInterceptors(plan) || core.receiver != nil else { return try check(request, builtBy: first, plan) }
         return .later { () async throws(Exit) in
             let adapted: OutgoingRequest
@@ -63,6 +64,7 @@ extension RequestPipeline {
         } catch {
             return try fail(RequestError(wrapping: error, as: .invalidCredential, stage: .building, about: request))
         }
+        core.reportIgnoredSettings(of: request)
         core.watch(request, builtWithin: first.settings.timeouts)
         let (created, plan) = (request, try core.didCreate(request))
         guard !plan.settings.creationHandlers.isEmpty else { return intercept(created, plan) }
@@ -82,5 +84,15 @@ extension RequestPipeline {
         core.emit(.failCreation(error))
         let exchange = CompletedExchange(attempts: plan.number, past: core.read { $0.past })
         return try conclude(failed(error, exchange), plan)
+    }
+}
+
+extension AttemptPlan {
+    /// Returns the built request with the options that the request object has set.
+    fileprivate func addingOptions(to built: OutgoingRequest) -> OutgoingRequest {
+        if settings.added.isEmpty { return built }
+        var request = built
+        request.options.added.replace(with: settings.added)
+        return request
     }
 }

@@ -17,6 +17,8 @@ public struct Advice: Sendable, Hashable, CustomStringConvertible {
         /// The body of a response with an error status was saved as a download's file, because no validator rejects the
         /// status.
         public static let unvalidatedDownload = Kind(rawValue: "unvalidatedDownload")
+        /// Settings of a `URLRequest`, such as `allowsCellularAccess`, have no effect.
+        public static let ignoredURLRequestSettings = Kind(rawValue: "ignoredURLRequestSettings")
     }
 
     /// The kind of the remark.

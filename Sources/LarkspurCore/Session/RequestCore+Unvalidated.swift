@@ -18,6 +18,24 @@ extension RequestCore {
         reportUnvalidated(head.status, interceptors())
     }
 
+    /// Reports the settings of a `URLRequest` that have no effect.
+    @inline(__always)
+    func reportIgnoredSettings(of request: OutgoingRequest) {
+        #if Foundation || canImport(Darwin)
+            if !request.options.added.isEmpty { reportIgnored(request[IgnoredURLRequestSettings.self].names, request) }
+        #endif
+    }
+
+    @inline(never)
+    private func reportIgnored(_ names: [String], _ request: OutgoingRequest) {
+        guard !names.isEmpty else { return }
+        advise(
+            .ignoredURLRequestSettings,
+            "\(request): the URLRequest's settings \(names.joined(separator: " and ")) have no effect, because the "
+                + "transport decides about the network. Set them on the URLSessionConfiguration of a URLSessionTransport."
+        )
+    }
+
     @inline(never)
     private func reportUnvalidated(_ status: Int, _ interceptors: [any RequestInterceptor]) {
         let isSaved = receiver is DownloadFile

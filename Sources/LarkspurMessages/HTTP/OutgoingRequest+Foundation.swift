@@ -6,7 +6,8 @@
         /// keep their position and repetitions. A file or stream body, which the value does not contain, is kept
         /// unless the new value has a body. An `httpBodyStream` can be sent only once. A changed `timeoutInterval`
         /// sets ``RequestTimeouts/firstByte`` and ``RequestTimeouts/idle``. A changed `httpShouldHandleCookies` sets
-        /// ``RequestOptions/usesCookieJar``.
+        /// ``RequestOptions/usesCookieJar``, a changed `cachePolicy` ``RequestOptions/cachePolicy``. Settings about the
+        /// network, such as `allowsCellularAccess`, have no effect: monitors get a remark that names them.
         public var urlRequest: URLRequest {
             get {
                 var request = URLRequest(url: URL(string: url.text) ?? URL(fileURLWithPath: "/"))
@@ -15,6 +16,7 @@
                 if case .data(let data) = body { request.httpBody = data }
                 if let idle = options.timeouts.idle { request.timeoutInterval = idle / .seconds(1) }
                 if options.usesCookieJar == false { request.httpShouldHandleCookies = false }
+                if let policy = options.cachePolicy?.foundation { request.cachePolicy = policy }
                 return request
             }
             set {
@@ -38,21 +40,8 @@
                 case (nil, .file), (nil, .stream): break
                 }
                 if let stream = newValue.httpBodyStream { body = .inputStream(stream) }
-                if newValue.httpShouldHandleCookies != before.httpShouldHandleCookies {
-                    options.usesCookieJar = newValue.httpShouldHandleCookies
-                }
-                if newValue.timeoutInterval != before.timeoutInterval {
-                    setTimeout(seconds: newValue.timeoutInterval)
-                }
+                takeSettings(of: newValue, since: before)
             }
-        }
-
-        /// Sets the first-byte and idle timeouts. A value of 1e9 seconds (thirty years) or more means no limit. Zero,
-        /// negative values and NaN are ignored.
-        private mutating func setTimeout(seconds: Double) {
-            guard seconds > 0 else { return }
-            let limit: Duration? = seconds < 1e9 ? .seconds(seconds) : nil
-            (options.timeouts.firstByte, options.timeouts.idle) = (limit, limit)
         }
 
         private mutating func updateHeaders(from before: [String: String], to after: [String: String]) {

@@ -35,6 +35,10 @@ struct AddedOptions: Hashable, Sendable {
         set { values[ObjectIdentifier(type)] = newValue }
     }
 
+    var isEmpty: Bool { values.isEmpty }
+
+    mutating func replace(with others: AddedOptions) { values.merge(others.values) { _, other in other } }
+
     mutating func addMissing(from others: AddedOptions) {
         if others.values.isEmpty { return }
         values.merge(others.values) { own, _ in own }

@@ -17,6 +17,8 @@ struct RequestSettings: Sendable {
         var responder: (any ChallengeResponder)?
         var timeouts: [RequestTimeouts.Limit] = []
         var creationHandlers: [@Sendable (OutgoingRequest) async -> Void] = []
+        /// The options that the request has set itself.
+        var added = AddedOptions()
     }
 
     private final class Box: Sendable {
@@ -43,8 +45,11 @@ struct RequestSettings: Sendable {
                 cachedResponseHandler: configuration.cachedResponseHandler), isSessions: true)
     }
 
-    /// The settings that a finished request keeps: only the monitors, which are still told about late serializers.
-    var remains: RequestSettings { box.isSessions ? self : RequestSettings(Content(monitors: content.monitors)) }
+    /// The settings that a finished request keeps: its own options and the monitors, which are
+    /// still told about late serializers.
+    var remains: RequestSettings {
+        box.isSessions ? self : RequestSettings(Content(monitors: content.monitors, added: content.added))
+    }
 
     subscript<Value>(dynamicMember path: WritableKeyPath<Content, Value>) -> Value {
         get { box.content[keyPath: path] }
