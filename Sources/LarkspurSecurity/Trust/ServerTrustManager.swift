@@ -10,31 +10,11 @@
 /// applies: the host itself, then the longest suffix, and for equal suffixes `*.` before `**.`. A pattern has no port
 /// and applies to all ports. An invalid or duplicate pattern makes every host fail.
 public struct ServerTrustManager: Sendable {
-    private let exact: [String: any ServerTrustEvaluating]
-    /// The suffix patterns, the most specific one first.
-    private let patterns: [Pattern]
-    private let fallback: (any ServerTrustEvaluating)?
+    private let evaluators: HostTable<any ServerTrustEvaluating>
     private let allHostsMustBeEvaluated: Bool
-    /// The error about an invalid or duplicate pattern. If there is such a pattern, no server is trusted, because the
-    /// pattern's intended host is unknown.
-    private let problem: String?
     /// A name that only this manager and its copies have. Managers cannot be compared, because evaluators may be
     /// closures.
     let name = UUID().uuidString
-
-    private struct Pattern {
-        let suffix: String
-        let isDeep: Bool
-        let evaluator: any ServerTrustEvaluating
-
-        func isSame(as other: Pattern) -> Bool { suffix == other.suffix && isDeep == other.isDeep }
-
-        func fits(_ host: String) -> Bool {
-            if isDeep, host == suffix.dropFirst() { return true }
-            guard host.hasSuffix(suffix), host.count > suffix.count else { return false }
-            return isDeep || !host.dropLast(suffix.count).contains(".")
-        }
-    }
 
     /// Creates a manager.
     ///
@@ -44,41 +24,11 @@ public struct ServerTrustManager: Sendable {
     ///   - evaluators: The evaluators by pattern.
     public init(allHostsMustBeEvaluated: Bool = true, evaluators: [String: any ServerTrustEvaluating]) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
-        var (exact, patterns, problem) = ([String: any ServerTrustEvaluating](), [Pattern](), String?.none)
-        for (text, evaluator) in evaluators where text != "*" {
-            let stars = text.prefix { $0 == "*" }.count
-            let host = text.dropFirst(stars)
-            let isPattern = stars == 0 || stars <= 2 && host.first == "."
-            guard isPattern, let name = Self.normalized(stars == 0 ? host : host.dropFirst()) else {
-                problem = "\(text) is not a valid host pattern, which has no scheme, port or path"
-                continue
-            }
-            let pattern = Pattern(suffix: "." + name, isDeep: stars == 2, evaluator: evaluator)
-            if stars == 0 ? exact[name] != nil : patterns.contains(where: pattern.isSame(as:)) {
-                problem = "the host pattern \(text) is listed twice in different spellings"
-            }
-            if stars == 0 { exact[name] = evaluator } else { patterns.append(pattern) }
-        }
-        self.exact = exact
-        self.patterns = patterns.sorted { ($0.suffix.count, $0.isDeep ? 0 : 1) > ($1.suffix.count, $1.isDeep ? 0 : 1) }
-        self.problem = problem
-        fallback = evaluators["*"]
+        self.evaluators = HostTable(evaluators)
     }
-
-    /// Returns the host in the form that URLs use, without a dot at its end; nil if the text is not a host.
-    private static func normalized(_ host: Substring) -> String? {
-        let afterLiteral = host.hasPrefix("[") ? host.drop { $0 != "]" } : host
-        guard !afterLiteral.contains(where: ":/?#@".contains),
-            let url = try? RequestURL("https://\(host)/", idna: PlatformIDNA.ascii)
-        else { return nil }
-        return url.host.map { Self.withoutDot(String($0)) }
-    }
-
-    /// Returns the name without the dot at its end, which a fully qualified name may have.
-    private static func withoutDot(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 
     /// Returns the name for comparisons: in the form that URLs use, without a dot at its end.
-    static func name(of host: String) -> String { normalized(host[...]) ?? withoutDot(host.lowercased()) }
+    static func name(of host: String) -> String { HostTable<any ServerTrustEvaluating>.name(of: host) }
 
     /// Returns whether the evaluator of the host accepts every certificate.
     func acceptsEverything(of host: String) -> Bool { (try? evaluator(for: host))?.acceptsEverything == true }
@@ -88,12 +38,12 @@ public struct ServerTrustManager: Sendable {
     /// - Throws: ``TrustError`` if a pattern is invalid or listed twice, or if no pattern matches and all hosts must be
     ///   evaluated.
     public func evaluator(for host: String) throws(TrustError) -> (any ServerTrustEvaluating)? {
-        if let problem { throw TrustError(.untrusted, "\(problem); no server is trusted until this is corrected") }
-        let name = Self.withoutDot(host.lowercased())
-        if let evaluator = exact[name] ?? patterns.first(where: { $0.fits(name) })?.evaluator ?? fallback {
-            return evaluator
+        if let problem = evaluators.problem {
+            throw TrustError(.untrusted, "\(problem); no server is trusted until this is corrected")
         }
+        if let evaluator = evaluators[host] { return evaluator }
         guard allHostsMustBeEvaluated else { return nil }
+        let name = HostTable<any ServerTrustEvaluating>.key(of: host)
         throw TrustError(
             .untrusted, "no trust evaluator for the host \(name); add one, or set allHostsMustBeEvaluated to false")
     }

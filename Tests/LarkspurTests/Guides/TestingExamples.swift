@@ -32,6 +32,18 @@ struct TestingExamples {
         #expect(joke["setup"] == "knock")
     }
 
+    #if os(Linux)
+        @Test("Faults are added to real traffic")
+        func flaky() {
+            let flaky = FaultTransport(CurlTransport(), seed: 7) {
+                $0.refused = 0.05
+                $0.latency = .milliseconds(50)...(.milliseconds(400))
+                $0.bytesPerSecond = 64_000
+            }
+            #expect(flaky.faults.refused == 0.05)
+        }
+    #endif
+
     @Test("A stub's response may fail in the middle")
     func steps() async throws {
         let halfway = StubAnswer([

@@ -66,7 +66,18 @@ struct ContractSubject: Sendable, CustomTestStringConvertible {
         name: "cassette over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
     ) { _ in WrappedPeer(StubPeer()) { Cassette(HARArchive(), unknown: .record(from: $0)) } }
 
-    private static let decorators = [cached, cachedOnDisk, limited, coalescing, hedging, recording]
+    /// The peer's host has a transport of its own.
+    private static let routing = ContractSubject(
+        name: "routing over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { _ in
+        WrappedPeer(StubPeer()) { RoutingTransport(["**.unknown": StubTransport { _ in .text("") }], otherwise: $0) }
+    }
+
+    private static let faults = ContractSubject(
+        name: "no faults over the stub", abilities: [], buffer: StubPeer.buffer, capabilities: .all
+    ) { _ in WrappedPeer(StubPeer()) { FaultTransport($0, seed: 1) { _ in } } }
+
+    private static let decorators = [cached, cachedOnDisk, limited, coalescing, hedging, recording, routing, faults]
 
     private static let urlSession = ContractSubject(
         name: "URLSession", abilities: [.pullsBodies, .keepsTime], buffer: ServerPeer.buffer,
