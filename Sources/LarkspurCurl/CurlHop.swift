@@ -17,6 +17,8 @@ final class CurlHop {
     /// Whether libcurl may have sent this hop with an answer to a challenge of an earlier hop. False as soon as libcurl
     /// answers a challenge of this hop.
     var answersOldChallenge = false
+    /// The number of a proxy's challenges that the hop has met.
+    private var challenges = 0
     /// The number of connections that libcurl had made for the hop when the challenge arrived. If libcurl makes no
     /// further connection, it sends the answer to the challenge over a connection that has already carried a response.
     var connectionsBefore = 0
@@ -73,7 +75,8 @@ final class CurlHop {
     var isUnprocessed = false
     /// The number of times that the server has reset the hop's stream before a response.
     var resets = 0
-    /// The number of times that the request was sent again although it may have reached the server.
+    /// The number of times that the request was sent again although it may have reached the server. The answer to a
+    /// challenge is another request: with the challenge, the proxy has stated that it did not process the request.
     private(set) var repetitions = 0
     /// The HTTP/2 session that carries the hop, and the number of its stream.
     var stream: (session: CurlSessions.ID, number: Int32)?
@@ -204,7 +207,7 @@ final class CurlHop {
     /// - Parameter connections: The number of connections that libcurl has made for the hop.
     func answerChallenge(connections: Int) {
         answersOverSameConnection = challenge != nil && connections == connectionsBefore
-        if challenge != nil { (challenge, answersOldChallenge) = (nil, false) }
+        if challenge != nil { (challenge, answersOldChallenge, repetitions) = (nil, false, 0) }
     }
 
     /// Notes that libcurl is about to send the request.
@@ -239,9 +242,14 @@ final class CurlHop {
     func holds(_ head: ResponseHead) -> Bool {
         guard head.status == 407, route?.answersChallenge(to: request.url) == true else { return false }
         challenge = (head, self.head)
+        challenges += 1
         self.head = CurlHead(checksFields: self.head.checksFields)
         return true
     }
+
+    /// Whether the proxy has sent so many challenges that no further one is answered. libcurl answers each challenge
+    /// that calls its last answer stale.
+    var isChallengedTooOften: Bool { challenges > CurlTransfer.sendLimit }
 
     /// Whether the proxy has refused the answer to an earlier hop's challenge with another challenge, and the request
     /// can be sent again.

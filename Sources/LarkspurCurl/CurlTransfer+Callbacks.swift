@@ -154,6 +154,13 @@ extension CurlTransfer {
             if hop.hasLostTrailers { return CurlAnswer.fail }
             loop.setAlarm(hop.deadline.time, for: slot)
             if hop.holds(head) {
+                if hop.isChallengedTooOften {
+                    hop.challenge = nil
+                    hop.fault = TransportError(
+                        .proxyUnauthorized, "the proxy has answered \(Self.sendLimit) credentials with a new challenge",
+                        phase: .waiting)
+                    return CurlAnswer.fail
+                }
                 hop.connectionsBefore = clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS)
                 return count
             }

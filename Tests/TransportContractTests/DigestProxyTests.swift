@@ -106,6 +106,48 @@
             }
         }
 
+        /// Returns a proxy that sends these responses in turn; nil closes the connection instead.
+        private func proxy(_ responses: [MockResponse?]) throws -> MockServer {
+            let rest = Protected(responses[...])
+            return try MockServer { _ in
+                rest.withLock { rest in rest.popFirst() ?? challenge("n") } ?? MockResponse([.close])
+            }
+        }
+
+        @Test("The answer to a challenge is sent again after a loss, even if the request before it was sent again too")
+        func losesRequestAndAnswer() async throws {
+            let (asks, ok) = (challenge("n"), MockResponse.text("ok"))
+            // The first two responses are for the first request, and they keep the connection that the second loses.
+            let proxy = try proxy([asks, asks, nil, asks, nil, ok])
+            let transport = try transport(http: proxy)
+            try await transport.run(request("http://shop.example/")).check(.response("who?", status: 407))
+            try await transport.run(request("http://shop.example/")).check(.response("ok"))
+            #expect(proxy.requests.map(\.connection) == [1, 1, 1, 2, 2, 3])
+        }
+
+        @Test(
+            "The answer to a challenge is sent again once, then its loss is the error",
+            .enabled(if: Libcurl.tellsOfRepetitions, "libcurl before 7.80 does not report repetitions"))
+        func losesAnswerTwice() async throws {
+            let asks = challenge("n")
+            let proxy = try proxy([asks, asks, nil, asks, nil, nil])
+            let transport = try transport(http: proxy)
+            try await transport.run(request("http://shop.example/")).check(.response("who?", status: 407))
+            try await transport.run(request("http://shop.example/")).check(.failure(.connectionLost))
+            #expect(proxy.requests.map(\.connection) == [1, 1, 1, 2, 2, 3])
+        }
+
+        @Test("A proxy that calls each answer stale is answered a few times, then the request fails")
+        func stale() async throws {
+            let last = Protected(0)
+            let proxy = try MockServer { _ in
+                challenge("\(last.withLock { last in last += 1; return last })", isStale: true)
+            }
+            try await transport(http: proxy).run(request("http://shop.example/", body: text(3)))
+                .check(.failure(.proxyUnauthorized))
+            #expect(proxy.requests.count == 6)
+        }
+
         @Test(
             "Every form of challenge is answered, and no part of it is delivered with the response",
             arguments: [
@@ -127,9 +169,11 @@
         }
     }
 
-    private func challenge(_ nonce: String, closes: Bool = false) -> MockResponse {
-        .raw(
-            "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"\(nonce)\", qop=\"auth\"\r\n"
-                + (closes ? "Connection: close\r\n" : "") + "Content-Length: 4\r\n\r\nwho?")
+    /// A challenge on a connection that stays open, unless the challenge announces its end.
+    private func challenge(_ nonce: String, closes: Bool = false, isStale: Bool = false) -> MockResponse {
+        let digest = "Digest realm=\"r\", nonce=\"\(nonce)\", qop=\"auth\"\(isStale ? ", stale=true" : "")"
+        let end = closes ? "Connection: close\r\n" : ""
+        let text = "HTTP/1.1 407 Who?\r\nProxy-Authenticate: \(digest)\r\n\(end)Content-Length: 4\r\n\r\nwho?"
+        return closes ? .raw(text) : MockResponse([.raw(Data(text.utf8))])
     }
 #endif
