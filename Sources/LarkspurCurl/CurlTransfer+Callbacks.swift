@@ -95,7 +95,7 @@ extension CurlTransfer {
         }
         if hop.isRepetition, !mayRepeat(hop) { return false }
         guard isConnectionFit(for: hop, between: ends) else {
-            hop.isConnectionUnfit = true
+            hop.isConnectionUnfit = hop.fault == nil
             return false
         }
         hop.answerChallenge(connections: clarkspur_easy_long(easy, CURLINFO_NUM_CONNECTS))
@@ -147,6 +147,10 @@ extension CurlTransfer {
             return CurlAnswer.fail
         case .head(let head):
             prepareForBody(of: hop, status: head.status)
+            if let lack = lackOfHTTP2(hop, hasHead: true) {
+                hop.fault = lack
+                return CurlAnswer.fail
+            }
             if hop.head.isHTTP2 { loop.speaksHTTP2(at: hop.place) }
             if hop.head.isHTTP1 { loop.speaksHTTP1(at: hop.place) }
             if hop.head.isHTTP3 { loop.speaksHTTP3(at: hop.place) }

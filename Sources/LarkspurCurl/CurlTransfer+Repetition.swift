@@ -111,12 +111,30 @@ extension CurlTransfer {
 
     // MARK: The connection that libcurl chose
 
+    /// Returns the error of a hop that requires HTTP/2 if its server has chosen HTTP/1.1 over TLS; otherwise nil. New
+    /// versions of libcurl offer such a server nothing else, and the handshake fails.
+    ///
+    /// - Parameter hasHead: Whether the response has shown the version. Before, only OpenSSL tells the server's choice,
+    ///   and only from libcurl 7.80 on is it asked before the request is sent.
+    func lackOfHTTP2(_ hop: CurlHop, hasHead: Bool) -> TransportError? {
+        guard hop.request.version == .http2, hop.request.url.isHTTPS,
+            hasHead ? hop.head.isHTTP1 : !hop.nestsTLS && clarkspur_tls_speaks_http1(easy)
+        else { return nil }
+        return TransportError(
+            .handshake, "HTTP/2 was required without negotiation, and the server speaks HTTP/1.1; use .negotiated",
+            phase: hasHead ? .waiting : .securing)
+    }
+
     /// Returns whether the request may be sent over the connection that libcurl chose. If not, this transport hands the
     /// hop to libcurl again, for another connection.
     func isConnectionFit(for hop: CurlHop, between ends: CurlSockets.Ends?) -> Bool {
         // After the error HTTP_1_1_REQUIRED, libcurl repeats the request over HTTP/1.1.
         if hop.isRepetition, hop.request.version == .http2 { return false }
         guard opened.isEmpty else {
+            if let lack = lackOfHTTP2(hop, hasHead: false) {
+                hop.fault = lack
+                return false
+            }
             // HTTP/2 connections are never checked for waiting bytes: their frames name a stream, so bytes that wait
             // there cannot be taken for the response of another request.
             if let ends, !clarkspur_tls_speaks_http2(easy) { loop.sockets.record(ends, among: opened) }

@@ -91,5 +91,22 @@
                 #expect(trace.metrics.first?.repetitions == 0)
             }
         }
+
+        @Test(
+            "Over TLS, a request that requires HTTP/2 fails if the server speaks HTTP/1.1 alone",
+            .enabled(
+                if: Environment.port("LARKSPUR_NGINX_TLS_H1") != nil && Environment.trusting != nil,
+                "LARKSPUR_NGINX_TLS_H1 and LARKSPUR_CA_FILE name no server"), arguments: [false, true])
+        func required(afterHTTP1: Bool) async throws {
+            let port = try #require(Environment.port("LARKSPUR_NGINX_TLS_H1"))
+            let transport = CurlTransport(configuration: try #require(Environment.trusting))
+            var request = TransportRequest(url: try RequestURL("https://localhost:\(port)/hello"))
+            request.timeouts = .long
+            if afterHTTP1 { try await transport.run(request).check(.response("Hello, world!")) }
+            request.version = .http2
+            try await transport.run(request).check(.failure(.handshake))
+            request.version = .negotiated
+            try await transport.run(request).check(.response("Hello, world!"))
+        }
     }
 #endif

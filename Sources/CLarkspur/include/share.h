@@ -10,6 +10,10 @@
 // up its share, the replacement reports that the socket is empty. libcurl then returns, and the poller reports the
 // socket again after the other connections have had their turn.
 //
+// All sockets that one call serves take from one share. If each had its own, a call that serves many connections would
+// last longer with each. A socket that is held back because of another one loses nothing but this turn: the poller
+// reports a socket for as long as bytes wait there, and the call that follows is for this socket, with a new share.
+//
 // Before 7.87, OpenSSL itself reads the sockets of libcurl's TLS connections. The pointer to the function that gives a
 // socket to OpenSSL is therefore replaced too, and OpenSSL asks a callback before it reads. Bytes that OpenSSL has
 // received are never held back: the socket would not become readable for them.
