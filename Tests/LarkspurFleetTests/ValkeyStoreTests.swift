@@ -86,6 +86,30 @@
             #expect(try await store.add(1, to: "c", window: .seconds(10)).value == 1)
         }
 
+        @Test("If the server's clock is set forward, all ends early, and an earlier holder of a lease cannot write")
+        func clockSetForward() async throws {
+            let now = Guarded(Duration.seconds(10_000))
+            let store = try ValkeyServer.store { now.withLock { $0 } }
+            try await store.set(Data([1]), for: "a", lifetime: .seconds(1_000))
+            try await store.set(Data([1]), for: "lasting")
+            let lease = try #require(try await store.takeLease("l", for: .seconds(1_000)))
+            #expect(try await store.add(1, to: "c", window: .seconds(1_000)).value == 1)
+            now.withLock { $0 += .seconds(5_000) }
+            #expect(try await store.value(for: "a") == nil)
+            #expect(try await store.value(for: "lasting")?.data == Data([1]))
+            #expect(try await store.add(1, to: "c", window: .seconds(1_000)).value == 1)
+            let next = try #require(try await store.takeLease("l", for: .seconds(1_000)))
+            #expect(next.number > lease.number)
+            #expect(try await !store.renew(lease, for: .seconds(1_000)))
+            _ = try await store.set(Data([2]), for: "f", if: .always, lifetime: nil, under: next)
+            await #expect {
+                _ = try await store.set(Data([3]), for: "f", if: .always, lifetime: nil, under: lease)
+            } throws: {
+                ($0 as? StoreError)?.code == .staleLease
+            }
+            #expect(try await store.value(for: "f")?.data == Data([2]))
+        }
+
         private func command(_ command: [String]) async throws -> ValkeyReply {
             let connector = ValkeyConnector(
                 address: try ValkeyAddress("redis://:\(ValkeyServer.password)@127.0.0.1:\(ValkeyServer.port ?? 0)/1"),

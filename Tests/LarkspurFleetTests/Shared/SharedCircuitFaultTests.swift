@@ -29,6 +29,23 @@ struct SharedCircuitFaultTests {
         await poll { other.isOpen() }
     }
 
+    @Test("A process that alone cannot reach the server opens all circuits, and another one's probe closes them")
+    func isolatedProcess() async throws {
+        let fleet = try CircuitFleet()
+        let (isolated, other) = (await fleet.process(), await fleet.process())
+        for _ in 0..<3 {
+            fleet.answer.withLock { $0 = .text("no", status: 503) }
+            await fleet.open(isolated)
+            try await fleet.settle(isolated, other)
+            #expect(await other.get() == "circuitOpen")
+            fleet.advance(by: CircuitFleet.pause)
+            fleet.answer.withLock { $0 = .text("ok") }
+            #expect(await other.get() == "200")
+            try await fleet.settle(isolated, other)
+            #expect(isolated.state() == .closed && other.state() == .closed)
+        }
+    }
+
     @Test(
         "If the store loses its data, the circuits stay as they are, and later changes are shared",
         arguments: TestedStore.Kind.allCases)

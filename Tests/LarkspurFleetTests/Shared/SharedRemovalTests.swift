@@ -48,6 +48,27 @@ struct SharedRemovalTests {
         #expect(level.record.requests.count == 2)
     }
 
+    @Test("If a process ends before the store takes its removal, others use the response until its lifetime ends")
+    func endedProcess() async throws {
+        let store = FailingStore(LarkspurFleet.MemoryStore(), failures: 0)
+        let fleet = CacheFleet(store)
+        let clock = ManualClock()  // It stands still, so the removal is not tried again.
+        do {
+            let process = fleet.process(clock: clock)
+            _ = await process.get()
+            await process.cache.finishStoring()
+            store.failNext(.max)
+            process.cache.remove(try RequestURL(url))
+            await clock.waitForSleepers()
+        }
+        store.failNext(0)
+        #expect(await fleet.process().get().value == "text")
+        #expect(fleet.requests.count == 1, "the response of the ended process is used")
+        fleet.time.withLock { $0 += 61 }
+        #expect(await fleet.process().get().value == "text")
+        #expect(fleet.requests.count == 2, "its lifetime has ended")
+    }
+
     @Test("After the last pause, the process does not use the level before it has removed all responses")
     func givenUp() async throws {
         let (level, clock) = (PlainLevel(), ManualClock())
