@@ -28,14 +28,6 @@ extension Request {
     }
 }
 
-extension OutgoingRequest {
-    /// The value of an option that a module adds or that the program attaches to the request.
-    public subscript<Option: RequestOption>(_ type: Option.Type) -> Option {
-        get { options[type] }
-        set { options[type] = newValue }
-    }
-}
-
 extension RequestState {
     /// The option that the request has set, or that was set where its latest request was built; nil if there is none.
     fileprivate func added<Option: RequestOption>(_ type: Option.Type) -> Option? {

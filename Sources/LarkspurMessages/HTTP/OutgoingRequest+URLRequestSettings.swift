@@ -1,7 +1,9 @@
 #if Foundation || canImport(Darwin)
     /// The settings of a `URLRequest` that a transport cannot follow, by their names. The session reports them.
-    struct IgnoredURLRequestSettings: RequestOption {
-        var names: [String] = []
+    package struct IgnoredURLRequestSettings: RequestOption {
+        package var names: [String] = []
+
+        package init() {}
     }
 
     extension OutgoingRequest {
@@ -34,7 +36,7 @@
 
     extension CachePolicy {
         /// Creates the policy of a `URLRequest`; nil for the default, so that the session's policy applies.
-        init?(_ policy: NSURLRequest.CachePolicy) {
+        package init?(_ policy: NSURLRequest.CachePolicy) {
             switch policy {
             case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reload
             case .returnCacheDataElseLoad: self = .preferCached(maxStale: .seconds(100 * 365 * 86_400))

@@ -26,30 +26,40 @@ extension RequestOptions {
     }
 }
 
+extension OutgoingRequest {
+    /// The value of an option that a module adds or that the program attaches to the request.
+    public subscript<Option: RequestOption>(_ type: Option.Type) -> Option {
+        get { options[type] }
+        set { options[type] = newValue }
+    }
+}
+
 /// The options that modules add, by their types.
-struct AddedOptions: Hashable, Sendable {
+package struct AddedOptions: Hashable, Sendable {
     private var values: [ObjectIdentifier: any RequestOption] = [:]
 
-    subscript<Option: RequestOption>(_ type: Option.Type) -> Option? {
+    package init() {}
+
+    package subscript<Option: RequestOption>(_ type: Option.Type) -> Option? {
         get { values[ObjectIdentifier(type)] as? Option }
         set { values[ObjectIdentifier(type)] = newValue }
     }
 
-    var isEmpty: Bool { values.isEmpty }
+    package var isEmpty: Bool { values.isEmpty }
 
-    mutating func replace(with others: AddedOptions) { values.merge(others.values) { _, other in other } }
+    package mutating func replace(with others: AddedOptions) { values.merge(others.values) { _, other in other } }
 
     mutating func addMissing(from others: AddedOptions) {
         if others.values.isEmpty { return }
         values.merge(others.values) { own, _ in own }
     }
 
-    static func == (lhs: AddedOptions, rhs: AddedOptions) -> Bool {
+    package static func == (lhs: AddedOptions, rhs: AddedOptions) -> Bool {
         lhs.values.count == rhs.values.count
             && lhs.values.allSatisfy { key, value in rhs.values[key].map { value.isEqual(to: $0) } ?? false }
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         // The sum does not depend on the order of the options.
         hasher.combine(values.values.reduce(0) { $0 &+ $1.hashValue })
     }

@@ -86,7 +86,7 @@ public struct RequestOptions: Sendable, Hashable {
     public var confidentialQueryItems: [String] = []
 
     /// The options that modules add.
-    var added = AddedOptions()
+    package var added = AddedOptions()
 
     /// The means to answer challenges. Each attempt sets the responder that the request itself has. Otherwise each hop
     /// may get one from a participant of the session.
