@@ -58,7 +58,7 @@ let package = Package(
         .target(name: "LarkspurCache", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurCurl", dependencies: ["CLarkspur", "LarkspurTransport"], swiftSettings: settings),
         .target(name: "LarkspurURLSession", dependencies: ["LarkspurTransport"], swiftSettings: settings),
-        // What a request and its errors are made of: no session, and nothing that sends.
+        // The parts of requests, and errors: no session, and nothing that sends.
         .target(
             name: "LarkspurMessages", dependencies: ["CLarkspur", "LarkspurJSON", "LarkspurTransport"],
             swiftSettings: settings),

@@ -6,7 +6,7 @@ public struct OutgoingHop {
     private var fields = HTTPHeaders()
     /// The first error that a participant has refused the hop with.
     private(set) var refusal: TransportError?
-    /// What the participants ask of the transports that stand around the engine.
+    /// The wishes of the participants to the transports that stand around the engine.
     package var instructions = HopInstructions()
     let core: RequestCore
 
@@ -80,7 +80,7 @@ public struct OutgoingHop {
     }
 }
 
-/// What the participants of a session ask of the transports that stand around the engine.
+/// The wishes of a session's participants to the transports that stand around the engine.
 package struct HopInstructions {
     /// Whether the transport asks the delegate about the TLS peer.
     package var asksForTrust = false
@@ -146,7 +146,9 @@ extension RequestCore {
     func learners(of hop: Hop?) -> [any HopParticipant]? {
         guard !context.participants.all.isEmpty, let hop, let head = hop.head else { return nil }
         var later: [any HopParticipant] = []
-        for participant in context.participants.learning where participant.learnsLater(from: hop) { later.append(participant) }
+        for participant in context.participants.learning where participant.learnsLater(from: hop) {
+            later.append(participant)
+        }
         return later.isEmpty && !HopPolicy.isAnswered(head, to: hop.request) ? nil : later
     }
 

@@ -15,7 +15,9 @@ public struct MixedParameters: Encodable, Sendable, ExpressibleByDictionaryLiter
         self.init(elements)
     }
 
-    package init(_ elements: [(String, (any Encodable & Sendable)?)]) { members = elements.map { ($0.0, $0.1 ?? JSON.null) } }
+    package init(_ elements: [(String, (any Encodable & Sendable)?)]) {
+        members = elements.map { ($0.0, $0.1 ?? JSON.null) }
+    }
 
     /// Encodes the members as a dictionary. In a form, the members have the order of the literal.
     public func encode(to encoder: any Encoder) throws {

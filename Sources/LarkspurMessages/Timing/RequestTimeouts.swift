@@ -37,7 +37,9 @@ public struct RequestTimeouts: Sendable, Hashable {
     /// Creates the default limits.
     public init() {}
 
-    package var spanHops: Bool { $attempt.nanoseconds != CompactDuration.none || $total.nanoseconds != CompactDuration.none }
+    package var spanHops: Bool {
+        $attempt.nanoseconds != CompactDuration.none || $total.nanoseconds != CompactDuration.none
+    }
 
     /// Returns these limits, with the limits of `other` in place of default values.
     func filled(from other: RequestTimeouts) -> RequestTimeouts {

@@ -164,7 +164,7 @@ struct ReadableErrorTests {
             "../../../Sources")
         var names: Set<String> = []
         for (file, pattern) in [
-            ("LarkspurCore/Errors/RequestError+Code.swift", #/Code\(rawValue: "(\w+)"\)/#),
+            ("LarkspurMessages/Errors/RequestError+Code.swift", #/Code\(rawValue: "(\w+)"\)/#),
             ("LarkspurTransport/TransportError.swift", #/Code\(rawValue: "(\w+)"\)/#),
         ] {
             let text = try String(contentsOf: sources.appendingPathComponent(file), encoding: .utf8)

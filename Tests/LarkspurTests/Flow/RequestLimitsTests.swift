@@ -153,7 +153,8 @@ struct RequestLimitsTests {
     func sharing() {
         let session = session(RequestLimits(total: 1))
         #expect(
-            session.extending { $0.headers = [:] }.context.participants.all.limiter === session.context.participants.all.limiter
+            session.extending { $0.headers = [:] }.context.participants.all.limiter
+                === session.context.participants.all.limiter
         )
         #expect(
             session.extending { $0.limits = RequestLimits(total: 2) }.context.participants.all.limiter
