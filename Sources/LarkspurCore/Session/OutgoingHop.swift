@@ -70,13 +70,13 @@ public struct OutgoingHop {
         return sent
     }
 
-    /// Returns the request as it is sent for the transport.
-    func transportRequest(sending sent: OutgoingRequest, initialAllowance: UInt64) -> TransportRequest {
-        var request = sent.transportRequest(
-            initialAllowance: initialAllowance, timeLeft: sent.options.timeouts.spanHops ? core.timeLeft : nil)
-        instructions.apply(to: &request)
+    /// Completes the transport's form of the request as it is sent. The wishes of the participants move to it.
+    mutating func complete(_ request: inout TransportRequest, sending sent: OutgoingRequest) {
+        (request.asksForTrust, request.trustGeneration) = (instructions.asksForTrust, instructions.trustGeneration)
+        // Without a copy, which all requests would pay for.
+        swap(&request.cache, &instructions.cache)
+        swap(&request.flow, &instructions.flow)
         if let source = core.copyingBody(of: sent) { request.body = .stream(source) }
-        return request
     }
 }
 
@@ -90,11 +90,6 @@ package struct HopInstructions {
     package var cache: CacheInstructions?
     /// The facts for the code that decides when the hop may be sent; nil without such code.
     package var flow: FlowInstructions?
-
-    fileprivate func apply(to request: inout TransportRequest) {
-        (request.asksForTrust, request.trustGeneration) = (asksForTrust, trustGeneration)
-        (request.cache, request.flow) = (cache, flow)
-    }
 }
 
 /// A hop that is about to begin, or that has a response.
@@ -144,7 +139,8 @@ extension RequestCore {
     /// Lets the participants learn at once from a hop. Returns those that learn later, in the request's task, or that
     /// must be asked there about the next hop; nil if no task is needed.
     func learners(of hop: Hop?) -> [any HopParticipant]? {
-        guard !context.participants.all.isEmpty, let hop, let head = hop.head else { return nil }
+        if context.participants.all.isEmpty { return nil }
+        guard let hop, let head = hop.head else { return nil }
         var later: [any HopParticipant] = []
         for participant in context.participants.learning where participant.learnsLater(from: hop) {
             later.append(participant)

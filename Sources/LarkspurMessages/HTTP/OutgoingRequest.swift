@@ -6,22 +6,24 @@
 ///
 /// The value is a single reference, so that it is cheap to store a request in each hop, attempt and response.
 public struct OutgoingRequest: Sendable {
-    private struct Content {
-        var method: HTTPMethod
-        var url: RequestURL
-        var headers: HTTPHeaders
-        var body: TransportBody
-        var options: RequestOptions
+    @usableFromInline
+    struct Content: Sendable {
+        @usableFromInline var method: HTTPMethod
+        @usableFromInline var url: RequestURL
+        @usableFromInline var headers: HTTPHeaders
+        @usableFromInline var body: TransportBody
+        @usableFromInline var options: RequestOptions
         var problem: RequestError?
         var cookiesOfJar: String?
     }
 
-    private final class Storage: Sendable {
-        let content: Content
+    @usableFromInline
+    final class Storage: Sendable {
+        @usableFromInline let content: Content
         init(_ content: Content) { self.content = content }
     }
 
-    private var storage: Storage
+    @usableFromInline private(set) var storage: Storage
 
     /// Creates a request from its parts. The parts are checked when the request is sent.
     public init(
@@ -45,20 +47,21 @@ public struct OutgoingRequest: Sendable {
     }
 
     /// Returns whether both values are copies of one request, and neither copy has been changed.
+    @inlinable
     package func isSame(as other: OutgoingRequest) -> Bool { storage === other.storage }
 
     // The getters use `_read`, which yields the stored value without a copy. Single options are read often, and copying
-    // all options is expensive.
+    // all options is expensive. Where they are not inlined, each call allocates memory.
 
     /// The method, with upper and lower case as given.
     public var method: HTTPMethod {
-        _read { yield storage.content.method }
+        @inlinable _read { yield storage.content.method }
         set { change { $0.method = newValue } }
     }
 
     /// The target of the request.
     public var url: RequestURL {
-        _read { yield storage.content.url }
+        @inlinable _read { yield storage.content.url }
         set {
             change {
                 $0.url = newValue
@@ -69,19 +72,19 @@ public struct OutgoingRequest: Sendable {
 
     /// The header fields in their order, including repeated ones.
     public var headers: HTTPHeaders {
-        _read { yield storage.content.headers }
+        @inlinable _read { yield storage.content.headers }
         set { change { $0.headers = newValue } }
     }
 
     /// The body: none, bytes, a file or a stream.
     public var body: TransportBody {
-        _read { yield storage.content.body }
+        @inlinable _read { yield storage.content.body }
         set { change { $0.body = newValue } }
     }
 
     /// The settings for how the request is sent. They are not part of the HTTP message.
     public var options: RequestOptions {
-        _read { yield storage.content.options }
+        @inlinable _read { yield storage.content.options }
         set { change { $0.options = newValue } }
     }
 
@@ -273,8 +276,11 @@ extension OutgoingRequest {
         headers.add(name: "Trailer", value: names.joined(separator: ", "))
     }
 
-    /// - Parameter timeLeft: The remaining time of those time limits that cover several hops.
-    package func transportRequest(initialAllowance: UInt64, timeLeft: Duration?) -> TransportRequest {
+    /// - Parameter timeLeft: The remaining time of those time limits that cover several hops; asked if there are any.
+    package func transportRequest(
+        initialAllowance: UInt64, timeLeft: @autoclosure () -> Duration?
+    ) -> TransportRequest {
+        let timeLeft = storage.content.options.timeouts.spanHops ? timeLeft() : nil
         var request = TransportRequest(
             method: method.rawValue, url: url, fields: headers.fields, body: body, initialAllowance: initialAllowance)
         request.timeouts = options.timeouts.ofHop(timeLeft: timeLeft)

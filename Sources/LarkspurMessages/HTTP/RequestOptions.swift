@@ -21,10 +21,10 @@ public struct RequestOptions: Sendable, Hashable {
     /// Setting one limit keeps the others. In a complete request or an ``Endpoint``, a limit with its default value
     /// counts as not set, so that the session's limit applies.
     public var timeouts: RequestTimeouts {
-        get { ownTimeouts ?? RequestTimeouts() }
+        @inlinable get { ownTimeouts ?? RequestTimeouts() }
         set { ownTimeouts = newValue }
     }
-    private var ownTimeouts: RequestTimeouts?
+    @usableFromInline private(set) var ownTimeouts: RequestTimeouts?
 
     /// The version of HTTP. Nil uses the session's option, whose default is to negotiate the version.
     public var httpVersion: HTTPVersionChoice?

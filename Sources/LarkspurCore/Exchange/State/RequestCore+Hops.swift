@@ -33,12 +33,13 @@ extension RequestCore {
         let allowance = channel?.initialAllowance ?? (isGated ? BodySink.gatedAllowance : .max)
         var hop = OutgoingHop(request, of: self)
         let sent = hop.prepare(by: context.participants.preparing)
-        let final = hop.transportRequest(sending: sent, initialAllowance: allowance)
+        var final = sent.transportRequest(initialAllowance: allowance, timeLeft: timeLeft)
+        let (kept, draft) = (hop.request, hop.instructions.cache?.draft)
+        hop.complete(&final, sending: sent)
         let task = context.transport(for: final, refusedWith: hop.refusal).task(
             for: final, id: context.registerTask(of: self), delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let (kept, draft) = (hop.request, hop.instructions.cache?.draft)
         let beginning = box.withLock { state in
             state.begin(HopProgress(task, kept, sink, waiter, isGated: isGated, draft: draft), sending: sent)
         }
