@@ -1,24 +1,48 @@
-/// The place in which a cache looks for a response: the URL, and the party to which the response belongs.
+/// The place of responses in a store: a URL, and the party to which they belong.
 ///
-/// Requests with equal keys may share an exchange. Cookies select a response only if it is not for everyone, so stores
-/// compare them in the ``Selection`` of a response.
-package struct CacheKey: Hashable, Sendable {
+/// A request asks for its place several times, so the texts are hashed once.
+package struct CachePlace: Hashable, Sendable {
     /// The URL without its fragment.
     package let url: String
     /// Everything by which responses are kept apart: the credentials of the request, its `Host`, the transport's
     /// partition and the party that judges the server's certificates. A response is never served to another party.
     package let partition: String
-    /// The cookies of the request; nil if it has none.
-    let cookies: String?
+    private let hash: Int
 
     package init(url: String, partition: String) {
         self.url = url
         self.partition = partition
+        var hasher = Hasher()
+        hasher.combine(url)
+        if !partition.isEmpty { hasher.combine(partition) }
+        hash = hasher.finalize()
+    }
+
+    package static func == (one: CachePlace, other: CachePlace) -> Bool {
+        one.hash == other.hash && one.url == other.url && one.partition == other.partition
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+}
+
+/// The place in which a cache looks for a response, and the cookies of the request.
+///
+/// Requests with equal keys may share an exchange. Cookies select a response only if it is not for everyone, so stores
+/// compare them in the ``Selection`` of a response.
+package struct CacheKey: Hashable, Sendable {
+    package let place: CachePlace
+    /// The cookies of the request; nil if it has none.
+    let cookies: String?
+
+    package var url: String { place.url }
+    package var partition: String { place.partition }
+
+    package init(url: String, partition: String) {
+        place = CachePlace(url: url, partition: partition)
         cookies = nil
     }
 
     init(_ request: TransportRequest, _ instructions: CacheInstructions, _ transport: TransportPartition) {
-        url = Self.url(of: request.url)
         var parts: [String] = []
         var cookies: String?
         for field in request.fields {
@@ -30,12 +54,12 @@ package struct CacheKey: Hashable, Sendable {
             }
         }
         self.cookies = cookies
-        if parts.isEmpty, transport.key.isEmpty, instructions.trust.isEmpty {
-            partition = ""
-        } else {
+        var partition = ""
+        if !parts.isEmpty || !transport.key.isEmpty || !instructions.trust.isEmpty {
             // The lengths keep apart what the texts alone could mix up.
             partition = (parts + [transport.key, instructions.trust]).map { "\($0.utf8.count):\($0)" }.joined()
         }
+        place = CachePlace(url: Self.url(of: request.url), partition: partition)
     }
 
     static func url(of url: RequestURL) -> String {

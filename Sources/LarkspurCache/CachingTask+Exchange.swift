@@ -49,7 +49,7 @@ extension CachingTask {
             case let stored = StoredHead(
                 of: head, control: control, to: request, key, requested: plan.requested, received: now,
                 isShared: cache.options.isShared),
-            let writer = cache.store.begin(stored, length: head.contentLength),
+            case let length = head.contentLength, let writer = cache.store.begin(stored, length: length),
             // In this order no removal is missed: the store itself notices those since `begin`.
             cache.isCurrent(key.url, since: plan.mark)
         else {
@@ -57,7 +57,7 @@ extension CachingTask {
             noteUnshared(head, plan)
             return (.passed(head, nil), .deliver(nil))
         }
-        return (.passed(head, stored), .deliver(shared(writer, stored, plan, length: head.contentLength)))
+        return (.passed(head, stored), .deliver(shared(writer, stored, plan, length: length)))
     }
 
     /// Returns the head of the stored response after a validation, or after the response to a HEAD.

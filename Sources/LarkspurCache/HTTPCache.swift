@@ -255,7 +255,9 @@ struct RemovalLog {
         (urls, forgotten) = ([:], last)
     }
 
-    func isCurrent(_ url: String, since mark: UInt64) -> Bool { max(urls[url] ?? 0, forgotten) <= mark }
+    func isCurrent(_ url: String, since mark: UInt64) -> Bool {
+        last <= mark || max(urls[url] ?? 0, forgotten) <= mark
+    }
 }
 
 extension HTTPCache: CustomStringConvertible, CustomReflectable {

@@ -11,7 +11,7 @@ package final class MemoryStore: CacheStore {
         var slots: [Slot] = []
         var free: [Int] = []
         /// The slots of the responses of a place, at most `Selection.maximumCount`. They differ in their selections.
-        var index: [Place: [Int]] = [:]
+        var index: [CachePlace: [Int]] = [:]
         /// The partitions of a URL that are not empty.
         var partitions: [String: Set<String>] = [:]
         /// The ends of the list from the most recently used entry to the least recently used one.
@@ -26,12 +26,6 @@ package final class MemoryStore: CacheStore {
         var lastUse: UInt64 = 0
     }
 
-    /// A URL and a party to which responses belong (``CacheKey/partition``).
-    fileprivate struct Place: Hashable {
-        let url: String
-        let partition: String
-    }
-
     fileprivate struct Slot {
         var entry: Entry?
         var newer = -1
@@ -41,7 +35,7 @@ package final class MemoryStore: CacheStore {
     }
 
     fileprivate struct Entry {
-        let place: Place
+        let place: CachePlace
         let response: StoredResponse
         let cost: UInt64
         /// The hash of the selection.
@@ -50,7 +44,7 @@ package final class MemoryStore: CacheStore {
         var id: UInt64 = 0
 
         init(_ head: StoredHead, _ body: MemoryBody) {
-            place = Place(url: head.url, partition: head.partition)
+            place = head.place
             response = StoredResponse(head: head, body: body)
             cost = MemoryStore.cost(head, body.count)
             hash = head.selection.hashValue
@@ -165,19 +159,18 @@ package final class MemoryStore: CacheStore {
 extension MemoryStore.State {
     /// Returns the slots of a URL in all partitions.
     func slots(of url: String) -> [Int] {
-        ([""] + (partitions[url] ?? [])).flatMap { index[MemoryStore.Place(url: url, partition: $0)] ?? [] }
+        ([""] + (partitions[url] ?? [])).flatMap { index[CachePlace(url: url, partition: $0)] ?? [] }
     }
 
     /// Returns the slot of a response; nil if it was replaced or removed.
     func slot(of stored: StoredResponse) -> Int? {
         guard let body = stored.body as? MemoryBody else { return nil }
-        let place = MemoryStore.Place(url: stored.head.url, partition: stored.head.partition)
-        return index[place]?.first { slots[$0].entry?.body === body }
+        return index[stored.head.place]?.first { slots[$0].entry?.body === body }
     }
 
     /// Returns the newest entry that the request selects.
     func slot(for key: CacheKey, _ fields: [HeaderField]) -> Int? {
-        guard let found = index[MemoryStore.Place(url: key.url, partition: key.partition)] else { return nil }
+        guard let found = index[key.place] else { return nil }
         if found.count == 1 {
             return slots[found[0]].entry?.response.head.isSelected(by: fields) == true ? found[0] : nil
         }

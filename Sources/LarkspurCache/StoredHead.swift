@@ -2,10 +2,8 @@
 ///
 /// This is a class, because it is passed on often, and a copy of a struct would count the references of all its parts.
 package final class StoredHead: Sendable {
-    /// The URL without its fragment.
-    package let url: String
-    /// The party to which the response belongs (``CacheKey/partition``).
-    package let partition: String
+    /// The place of the response in a store.
+    let place: CachePlace
     /// The request fields for which the response was selected.
     package let selection: Selection
     /// The response's head, without the fields that must not be stored and without `Age`.
@@ -20,12 +18,25 @@ package final class StoredHead: Sendable {
     /// not say that it is for everyone.
     let isForNoCookies: Bool
 
-    package init(
+    /// The URL without its fragment.
+    package var url: String { place.url }
+    /// The party to which the response belongs (``CachePlace/partition``).
+    package var partition: String { place.partition }
+
+    package convenience init(
         url: String, partition: String, selection: Selection, head: ResponseHead, control: CacheControl? = nil,
         requested: Double, received: Double, initialAge: Double? = nil
     ) {
-        self.url = url
-        self.partition = partition
+        self.init(
+            at: CachePlace(url: url, partition: partition), selection: selection, head: head, control: control,
+            requested: requested, received: received, initialAge: initialAge)
+    }
+
+    init(
+        at place: CachePlace, selection: Selection, head: ResponseHead, control: CacheControl? = nil,
+        requested: Double, received: Double, initialAge: Double? = nil
+    ) {
+        self.place = place
         self.selection = selection
         self.requested = requested
         self.received = received
@@ -44,7 +55,7 @@ package final class StoredHead: Sendable {
         let control = control ?? CacheControl(head.values(for: "Cache-Control"))
         let rules = FieldRules(head, control, isShared: isShared)
         self.init(
-            url: key.url, partition: key.partition, selection: Selection(of: head, control, in: request.fields),
+            at: key.place, selection: Selection(of: head, control, in: request.fields),
             head: rules.stored(head), control: control, requested: requested, received: received,
             initialAge: Self.initialAge(of: head, requested: requested, received: received))
     }
@@ -66,7 +77,7 @@ package final class StoredHead: Sendable {
         let head = head.with(kept + news)
         let control = CacheControl(head.values(for: "Cache-Control"))
         return StoredHead(
-            url: url, partition: partition,
+            at: place,
             selection: Selection(
                 of: head, control, in: request.fields,
                 also: selection.names + (new["Set-Cookie"] == nil ? [] : [Selection.cookie])),
@@ -99,7 +110,7 @@ package final class StoredHead: Sendable {
         // A handler may keep more requests apart than the server does, and not fewer.
         let names = selection.names + (isForNoCookies ? [Selection.cookie] : [])
         return StoredHead(
-            url: url, partition: partition, selection: Selection(of: head, control, in: fields, also: names),
+            at: place, selection: Selection(of: head, control, in: fields, also: names),
             head: head, control: control, requested: requested, received: received, initialAge: initialAge)
     }
 
@@ -154,6 +165,11 @@ struct FieldRules {
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
         "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     ]
+    /// The lengths of all names that ``isStored(_:)`` knows, as bits. Few fields have one of them.
+    private static let lengths = (ofConnection + ["age", "set-cookie"]).reduce(into: UInt64(0)) {
+        $0 |= 1 << UInt64($1.utf8.count)
+    }
+
     /// Fields that a validation must not change, because they describe the body that is stored.
     private static let ofBody: Set<String> = ["content-encoding", "content-length", "content-range"]
 
@@ -171,6 +187,7 @@ struct FieldRules {
 
     /// Returns whether the field is stored. A cookie is not: a stored response would set an old cookie again.
     func isStored(_ name: String) -> Bool {
+        if named.isEmpty, Self.lengths >> UInt64(name.utf8.count) & 1 == 0 { return true }
         let name = name.lowercased()
         return name != "age" && name != "set-cookie" && !Self.ofConnection.contains(name) && !named.contains(name)
     }

@@ -39,7 +39,8 @@ struct ListedExchanges: Sendable {
             }
             ended += 1
         }
-        return listed[key] === exchange ? listed.removeValue(forKey: key) : nil
+        guard let place = listed.index(forKey: key), listed[place].value === exchange else { return nil }
+        return listed.remove(at: place).value
     }
 
     private func mayHaveEnded(_ key: CacheKey, since mark: UInt64) -> Bool {
