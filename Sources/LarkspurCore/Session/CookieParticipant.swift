@@ -49,9 +49,14 @@ struct CookieParticipant: SelectiveParticipant {
         hop.request.renewCookies { jar?.header(for: $0, askedBy: id) }
     }
 
-    /// The jar calls a clock, which may be user code, so it learns in the request's task (rule R2 in Concurrency.md).
+    /// A clock that is not the system's may be user code, so the jar then learns in the request's task (rule R2 in
+    /// Concurrency.md).
     func learnsLater(from hop: Hop) -> Bool {
-        jar != nil && hop.head?["Set-Cookie"] != nil && hop.request.options.usesCookieJar != false
+        guard let jar, let head = hop.head, head["Set-Cookie"] != nil, hop.request.options.usesCookieJar != false
+        else { return false }
+        guard jar.isOnSystemClock else { return true }
+        jar.store(head, from: hop.request.url)
+        return false
     }
 
     func learn(from head: ResponseHead, of hop: HopContext) { jar?.store(head, from: hop.url) }

@@ -102,7 +102,9 @@ extension Cookie {
     /// programs.
     var fault: String? {
         if name.isEmpty, value.isEmpty { return "it has neither a name nor a value" }
-        if (name + value + path).utf8.contains(where: Self.isControl) { return "it contains a control character" }
+        if [name, value, path].contains(where: { $0.utf8.contains(where: Self.isControl) }) {
+            return "it contains a control character"
+        }
         if name.utf8.count + value.utf8.count > Self.limit { return "it has more than \(Self.limit) bytes" }
         if path.utf8.count > Self.limitOfPath { return "its path has more than \(Self.limitOfPath) bytes" }
         if sameSite == .none, !isSecure { return "SameSite=None requires a secure cookie" }
@@ -140,7 +142,8 @@ extension Cookie {
 
     /// Returns whether the text begins with the prefix, ignoring case.
     static func hasPrefix(_ prefix: String, _ text: String) -> Bool {
-        HTTPHeaders.areEqual(String(decoding: text.utf8.prefix(prefix.utf8.count), as: UTF8.self), prefix)
+        text.utf8.first == prefix.utf8.first
+            && HTTPHeaders.areEqual(String(decoding: text.utf8.prefix(prefix.utf8.count), as: UTF8.self), prefix)
     }
 
     func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
@@ -173,7 +176,10 @@ extension Cookie {
 
     /// Returns whether a URL's host is an IP address. A host whose last label has only digits is an IPv4 address.
     package static func isAddress(_ host: String) -> Bool {
-        host.contains(":") || host.split(separator: ".").last?.allSatisfy { ("0"..."9").contains($0) } ?? false
+        if host.utf8.contains(UInt8(ascii: ":")) { return true }
+        let dot = UInt8(ascii: ".")
+        let label = host.utf8.reversed().drop { $0 == dot }.prefix { $0 != dot }
+        return !label.isEmpty && label.allSatisfy { (0x30...0x39).contains($0) }
     }
 
     /// Returns whether `path` is the cookie's path `folder` or is below it (RFC 6265bis, section 5.1.4).

@@ -54,6 +54,9 @@ public final class CookieJar: Sendable {
         hadCookies = (0..<8).map { _ in Protected(!cookies.isEmpty) }
     }
 
+    /// Whether the jar reads the time without code of users, so that it can be called from any thread.
+    package var isOnSystemClock: Bool { clock.isSystem }
+
     package func copy() -> CookieJar { CookieJar(all, clock: clock) }
 
     // MARK: Cookies of responses
@@ -83,7 +86,16 @@ public final class CookieJar: Sendable {
     public func header(for url: RequestURL) -> String? {
         let cookies = cookies(for: url)
         guard !cookies.isEmpty else { return nil }
-        return cookies.map { $0.name.isEmpty ? $0.value : "\($0.name)=\($0.value)" }.joined(separator: "; ")
+        var text = ""
+        for cookie in cookies {
+            if !text.isEmpty { text += "; " }
+            if !cookie.name.isEmpty {
+                text += cookie.name
+                text += "="
+            }
+            text += cookie.value
+        }
+        return text
     }
 
     /// Returns the value of the `Cookie` field; nil if no cookie matches. If the jar has never held a cookie, the

@@ -34,19 +34,38 @@ struct CookieStore {
     mutating func set(_ cookie: Cookie, mayReplaceSecure: Bool = true, at now: Date) -> Bool {
         if !mayReplaceSecure, !cookie.isSecure, shadowsSecureCookie(cookie, at: now) { return false }
         turn += 1
-        var entry = Entry(cookie: cookie, number: turn, use: turn)
-        let previous = entries[cookie.domain]?.first { $0.cookie.isSame(as: cookie) && !$0.cookie.isExpired(at: now) }
-        if let previous {
-            entry.cookie.creation = previous.cookie.creation
-            entry.number = previous.number
-        }
+        guard !cookie.isExpired(at: now) else { return expire(cookie, at: now) }
+        if let isChanged = renew(cookie, at: now) { return isChanged }
+        let entry = Entry(cookie: cookie, number: turn, use: turn)
         change(cookie.domain) { entries in
             entries.removeAll { $0.cookie.isSame(as: cookie) }
-            guard !cookie.isExpired(at: now) else { return }
             entries.append(entry)
             if entries.count > Self.limitForDomain { Self.removeLeast(of: &entries, at: now) }
         }
-        return cookie.isExpired(at: now) ? previous != nil : previous?.cookie != entry.cookie
+        return true
+    }
+
+    /// Replaces a cookie that has not expired, in its place. Returns whether the store has changed; nil if it has no
+    /// such cookie.
+    private mutating func renew(_ cookie: Cookie, at now: Date) -> Bool? {
+        guard let place = entries.index(forKey: cookie.domain),
+            let index = entries.values[place].firstIndex(where: { $0.cookie.isSame(as: cookie) })
+        else { return nil }
+        let previous = entries.values[place][index].cookie
+        guard !previous.isExpired(at: now) else { return nil }
+        var renewed = cookie
+        renewed.creation = previous.creation
+        entries.values[place][index].use = turn
+        if renewed == previous { return false }
+        entries.values[place][index].cookie = renewed
+        return true
+    }
+
+    /// Removes the cookie that an expired one replaces. Returns whether it had not expired.
+    private mutating func expire(_ cookie: Cookie, at now: Date) -> Bool {
+        let isKnown = entries[cookie.domain]?.contains { $0.cookie.isSame(as: cookie) && !$0.cookie.isExpired(at: now) }
+        _ = remove(cookie)
+        return isKnown == true
     }
 
     /// Removes the cookie, and returns whether the store contained the cookie.
@@ -104,16 +123,16 @@ struct CookieStore {
     mutating func cookies(for url: RequestURL, at now: Date) -> [Cookie] {
         guard let host = url.host.map(String.init) else { return [] }
         turn += 1
-        let turn = turn
         var found: [Entry] = []
         for domain in Self.domains(of: host) {
-            change(domain) { entries in
-                for index in entries.indices where entries[index].cookie.isFor(url, of: host, at: now) {
-                    entries[index].use = turn
-                    found.append(entries[index])
-                }
+            guard let place = entries.index(forKey: domain) else { continue }
+            for index in entries.values[place].indices
+            where entries.values[place][index].cookie.isFor(url, of: host, at: now) {
+                entries.values[place][index].use = turn
+                found.append(entries.values[place][index])
             }
         }
+        if found.count < 2 { return found.map(\.cookie) }
         func order(_ entry: Entry) -> (Int, Date, UInt64) {
             (-entry.cookie.path.utf8.count, entry.cookie.creation, entry.number)
         }
@@ -123,7 +142,13 @@ struct CookieStore {
     /// Returns the host and its parent domains.
     private static func domains(of host: String) -> [String] {
         guard !Cookie.isAddress(host) else { return [host] }
-        return [host] + host.indices.filter { host[$0] == "." }.map { String(host[host.index(after: $0)...]) }
+        var domains = [host]
+        var rest = host[...]
+        while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
+            rest = rest[rest.utf8.index(after: dot)...]
+            domains.append(String(rest))
+        }
+        return domains
     }
 
     /// Returns all cookies that have not expired, the most recently used last.

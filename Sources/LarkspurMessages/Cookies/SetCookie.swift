@@ -20,36 +20,67 @@ struct SetCookie {
 
     /// Parses a field; nil if the field contains a control character.
     init?(_ text: String) {
-        guard !text.utf8.contains(where: Cookie.isControl) else { return nil }
-        let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
-        let pair = Self.halves(parts[0])
-        (name, value) = pair.right.map { (pair.left, $0) } ?? ("", pair.left)
-        for part in parts.dropFirst() {
-            let (attribute, value) = Self.halves(part)
-            take(attribute.lowercased(), value ?? "")
+        var text = text
+        guard let parsed = text.withUTF8({ SetCookie($0[...]) }) else { return nil }
+        self = parsed
+    }
+
+    private typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
+
+    private init?(_ text: Bytes) {
+        guard !text.contains(where: Cookie.isControl) else { return nil }
+        let end = text.firstIndex(of: UInt8(ascii: ";")) ?? text.endIndex
+        let pair = Self.halves(text[..<end])
+        let (left, right) = (Self.text(pair.left), pair.right.map(Self.text))
+        (name, value) = right.map { (left, $0) } ?? ("", left)
+        var rest = text[end...]
+        while !rest.isEmpty {
+            rest.removeFirst()  // the semicolon
+            let end = rest.firstIndex(of: UInt8(ascii: ";")) ?? rest.endIndex
+            let (attribute, value) = Self.halves(rest[..<end])
+            take(attribute, value ?? text[text.endIndex...])
+            rest = rest[end...]
         }
     }
 
-    private mutating func take(_ attribute: String, _ value: String) {
-        guard value.utf8.count <= Self.limitOfAttribute else { return }
-        switch attribute {
-        case "expires": expires = Date(cookieDate: value) ?? expires
-        case "max-age": maxAge = Self.seconds(value) ?? maxAge
-        case "domain": domain = String(Substring(value.utf8.dropFirst(value.utf8.first == UInt8(ascii: ".") ? 1 : 0)))
-        case "path": path = value.utf8.first == UInt8(ascii: "/") ? value : nil
-        case "secure": isSecure = true
-        case "httponly": isHTTPOnly = true
-        case "samesite": sameSite = Cookie.SameSite(rawValue: value.lowercased()) ?? .unspecified
-        default: break
+    private mutating func take(_ attribute: Bytes, _ value: Bytes) {
+        func isNamed(_ name: StaticString) -> Bool {
+            attribute.count == name.utf8CodeUnitCount
+                && zip(attribute, UnsafeBufferPointer(start: name.utf8Start, count: attribute.count))
+                    .allSatisfy { ((0x41...0x5A).contains($0) ? $0 | 0x20 : $0) == $1 }
+        }
+        guard value.count <= Self.limitOfAttribute else { return }
+        if isNamed("path") {
+            path = value.first == UInt8(ascii: "/") ? Self.text(value) : nil
+        } else if isNamed("secure") {
+            isSecure = true
+        } else if isNamed("httponly") {
+            isHTTPOnly = true
+        } else if isNamed("samesite") {
+            sameSite = Cookie.SameSite(rawValue: Self.text(value).lowercased()) ?? .unspecified
+        } else if isNamed("expires") {
+            expires = Date(cookieDate: Self.text(value)) ?? expires
+        } else if isNamed("max-age") {
+            maxAge = Self.seconds(Self.text(value)) ?? maxAge
+        } else if isNamed("domain") {
+            domain = Self.text(value.first == UInt8(ascii: ".") ? value.dropFirst() : value)
         }
     }
 
     /// Splits the text at the first equals sign; `right` is nil if the text has no equals sign.
-    private static func halves(_ text: Substring.UTF8View) -> (left: String, right: String?) {
-        let sign = text.firstIndex(of: UInt8(ascii: "="))
-        let left = String(Substring(text[..<(sign ?? text.endIndex)].trimmed))
-        return (left, sign.map { String(Substring(text[$0...].dropFirst().trimmed)) })
+    private static func halves(_ text: Bytes) -> (left: Bytes, right: Bytes?) {
+        guard let sign = text.firstIndex(of: UInt8(ascii: "=")) else { return (trimmed(text), nil) }
+        return (trimmed(text[..<sign]), trimmed(text[(sign + 1)...]))
     }
+
+    private static func trimmed(_ text: Bytes) -> Bytes {
+        var text = text
+        while text.first?.isBlank == true { text.removeFirst() }
+        while text.last?.isBlank == true { text.removeLast() }
+        return text
+    }
+
+    private static func text(_ bytes: Bytes) -> String { String(decoding: bytes, as: UTF8.self) }
 
     private static func seconds(_ text: String) -> Int? {
         guard text.utf8.first == UInt8(ascii: "-") else { return Int(digits: text.utf8) }
