@@ -98,6 +98,28 @@ struct FileStoreTests {
         #expect(next.number > lease.number)
     }
 
+    @Test("The calendar's clock has no part: records are the same when their files are of a year long past, or to come")
+    func calendar() async throws {
+        let store = try FileStore(folder: folder.url, now: { .seconds(100) }, boot: "boot", sweepAfter: 4)
+        let version = try await store.set(Data([1]), for: "v", lifetime: .seconds(10))
+        _ = try await store.add(7, to: "c", window: .seconds(10))
+        let lease = try #require(try await store.takeLease("l", for: .seconds(10)))
+        for year in [0, 4_000_000_000] as [Double] {
+            let files = try #require(FileManager.default.enumerator(atPath: folder.url.path)?.allObjects as? [String])
+            for file in files {
+                try FileManager.default.setAttributes(
+                    [.modificationDate: Date(timeIntervalSince1970: year)],
+                    ofItemAtPath: folder.url.appendingPathComponent(file).path)
+            }
+            // More changes than there are files, so that a sweep looks at all of them.
+            for _ in 0..<20 { _ = try await store.add(1, to: "other", window: .seconds(10)) }
+            #expect(try await store.value(for: "v") == StoredValue(Data([1]), version: version))
+            #expect(try await store.add(0, to: "c", window: .seconds(10)).value == 7)
+            #expect(try await store.takeLease("l", for: .seconds(10)) == nil)
+        }
+        #expect(try await store.renew(lease, for: .seconds(10)))
+    }
+
     @Test("An operation that another process blocks fails after the patience, and changes nothing")
     func blocked() async throws {
         let store = try store(patience: .milliseconds(30))

@@ -40,8 +40,8 @@ public protocol SharedStore: Sendable {
     /// Takes a lease, which ends after the duration unless it is renewed. Returns nil if another holder has it.
     func takeLease(_ name: String, for duration: Duration) async throws(StoreError) -> StoreLease?
 
-    /// Lets the lease last for another duration from now. Returns false if another holder has taken it meanwhile; the
-    /// caller must then stop its work.
+    /// Lets the lease last for another duration from now, also if its time has ended and no other holder has taken it.
+    /// Returns false if another holder has taken it meanwhile; the caller must then stop its work.
     func renew(_ lease: StoreLease, for duration: Duration) async throws(StoreError) -> Bool
 
     /// Gives the lease up, if it is still held.
