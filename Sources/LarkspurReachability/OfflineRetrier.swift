@@ -80,7 +80,7 @@ public struct OfflineRetrier: KeySettingRetrier {
         return result == .reachable ? .retry : .doNotRetry
     }
 
-    private var policy: RetryPolicy { RetryPolicy(methods: methods, idempotencyKey: idempotencyKey) }
+    var policy: RetryPolicy { RetryPolicy(methods: methods, idempotencyKey: idempotencyKey) }
 }
 
 extension RequestRetrier where Self == OfflineRetrier {

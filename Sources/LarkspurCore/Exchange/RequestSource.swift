@@ -20,19 +20,20 @@ package struct RequestSource: Sendable {
     /// Whether the session's header fields are added already when the request is created. This holds only for a URL
     /// without a modifier and without content.
     private let isDirect: Bool
-    /// Whether building the request calls user code: a convertible, a modifier, or the closure of a content.
-    let runsUserCode: Bool
+    /// Whether building the request calls user code, which a convertible, a modifier and most contents are, or takes
+    /// long.
+    let needsTask: Bool
 
     package init(
         _ origin: Origin, modifier: RequestModifier? = nil, content: RequestContent? = nil,
         isElsewhere: Bool = false
     ) {
-        if modifier == nil, content == nil, case .parts(let url, _, _) = origin {
+        if modifier == nil, content?.needsTask != true, case .parts(let url, _, _) = origin {
             let type = type(of: url)
-            isDirect = !isElsewhere
-            runsUserCode = type != String.self && type != URL.self && type != RequestURL.self
+            isDirect = !isElsewhere && content == nil
+            needsTask = type != String.self && type != URL.self && type != RequestURL.self
         } else {
-            (isDirect, runsUserCode) = (false, true)
+            (isDirect, needsTask) = (false, true)
         }
         self.origin = origin
         self.modifier = modifier

@@ -11,7 +11,7 @@ extension RequestPipeline {
     }
 
     private func build(_ plan: AttemptPlan) throws(Exit) -> Next {
-        guard core.source.runsUserCode else {
+        guard core.source.needsTask else {
             let request: OutgoingRequest
             do { request = try core.source.build(in: core.context, within: plan.settings.timeouts) } catch {
                 return try fail(error)

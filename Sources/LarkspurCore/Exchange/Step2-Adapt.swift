@@ -6,7 +6,7 @@ extension RequestPipeline {
         _ request: OutgoingRequest, builtBy first: AttemptPlan, _ plan: AttemptPlan
     ) throws(Exit) -> Next {
         let request = plan.addingOptions(to: request)
-        guard hasInterceptors(plan) || core.receiver != nil else { return try check(request, builtBy: first, plan) }
+        if let adapted = adaptedNow(request, plan) { return try check(adapted, builtBy: first, plan) }
         return .later { () async throws(Exit) in
             let adapted: OutgoingRequest
             do {
@@ -16,6 +16,23 @@ extension RequestPipeline {
             }
             return try check(adapted, builtBy: first, core.currentPlan())
         }
+    }
+
+    /// Returns the request as changed by its adapters; nil if they have to run in a task.
+    private func adaptedNow(_ built: OutgoingRequest, _ plan: AttemptPlan) -> OutgoingRequest? {
+        guard core.receiver == nil, let sessions = core.context.promptAdapters else { return nil }
+        let own = plan.settings.interceptors
+        if sessions.isEmpty, own.isEmpty { return built }
+        var adapters = sessions
+        for interceptor in own {
+            guard let adapter = interceptor as? any PromptAdapter else { return nil }
+            adapters.append(adapter)
+        }
+        guard adapters.allSatisfy({ $0.isPrompt(for: built, of: core) }) else { return nil }
+        var request = built
+        for adapter in adapters { adapter.adaptNow(&request, of: core) }
+        if !request.isSame(as: built) { core.emit(.adapt(from: built, to: request)) }
+        return request
     }
 
     func hasInterceptors(_ plan: AttemptPlan) -> Bool {

@@ -167,12 +167,15 @@ extension RequestPipeline {
         }
     }
 
+    private static let discarded = RequestError(
+        .receivingFailed, "the request has ended, and the rest of its body was discarded")
+
     /// Ends the hop and returns its result.
     func end(_ body: ByteChannel) async throws(Exit) -> CompletedExchange {
         let outcome = await core.hopEnd(.cancelled)
         // User code may still have a reference to the body. That code can read the buffered bytes, and then gets this
         // error.
-        body.end(RequestError(.receivingFailed, "the request has ended, and the rest of its body was discarded"))
+        body.end(Self.discarded)
         try core.step(.settle)
         guard case .ended(let ended) = outcome else { throw .abandon }
         await core.settleDraft(of: ended)

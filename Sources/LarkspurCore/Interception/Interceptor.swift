@@ -32,6 +32,12 @@ public struct Interceptor: RequestInterceptor {
     }
 }
 
+extension Interceptor: PromptAdapter {
+    package func isPrompt(for request: OutgoingRequest, of core: RequestCore) -> Bool { adapt == nil }
+
+    package func adaptNow(_ request: inout OutgoingRequest, of core: RequestCore) {}
+}
+
 extension Interceptor: StatusExpecting {
     package func expects(_ status: Int) -> Bool { retry != nil && RetryPolicy.expectedStatuses.contains(status) }
 }

@@ -49,6 +49,8 @@ final class RetryAccount: Sendable {
     private let rate: Int
     private let slotLength: Duration
     private let elapsed: @Sendable () -> Duration
+    /// Whether the time is read without code of users.
+    let isOnSystemClock: Bool
 
     // Mutable state, guarded by the lock of `Protected`
     private let balance: Protected<Balance>
@@ -60,6 +62,7 @@ final class RetryAccount: Sendable {
         rate = min(max(budget.minimumPerSecond, 0), 1_000_000)
         slotLength = max(budget.lifetime, .milliseconds(10)) / Self.slotCount
         elapsed = clock.stopwatch()
+        isOnSystemClock = clock is ContinuousClock || clock is SuspendingClock
         balance = Protected(Balance())
     }
 

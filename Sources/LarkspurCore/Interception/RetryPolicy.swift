@@ -74,10 +74,13 @@ public struct RetryPolicy: KeySettingRetrier {
 
     public func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {
         state.core.depositForRetries()
-        guard let field = idempotencyKey?.field, IdempotencyKey.methods.contains(request.method),
-            request.headers[field] == nil
-        else { return }
+        guard let field = idempotencyKey?.field, setsKey(in: request) else { return }
         request.headers.add(name: field, value: state.core.idempotencyKey)
+    }
+
+    func setsKey(in request: OutgoingRequest) -> Bool {
+        guard let field = idempotencyKey?.field else { return false }
+        return IdempotencyKey.methods.contains(request.method) && request.headers[field] == nil
     }
 
     public func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {

@@ -7,8 +7,23 @@
 /// request fails with the error.
 public struct RequestContent: Sendable {
     let write: @Sendable (inout OutgoingRequest) throws -> Void
+    /// Whether writing calls code of users, reads files or takes long.
+    let needsTask: Bool
 
-    init(_ write: @escaping @Sendable (inout OutgoingRequest) throws -> Void) { self.write = write }
+    init(needsTask: Bool = true, _ write: @escaping @Sendable (inout OutgoingRequest) throws -> Void) {
+        self.write = write
+        self.needsTask = needsTask
+    }
+
+    /// Returns content that asks a value for its content when it is written.
+    init(of value: any RequestContentConvertible) {
+        switch value {
+        case let data as Data: self = .data(data)
+        case let body as TransportBody: self = .body(body)
+        case let content as RequestContent: self = content
+        default: self.init { try value.asRequestContent().write(&$0) }
+        }
+    }
 
     // MARK: Values
 
@@ -65,7 +80,7 @@ public struct RequestContent: Sendable {
     ///
     /// - Parameter type: The content type; nil keeps the request's `Content-Type` field.
     public static func body(_ body: TransportBody, type: String? = nil) -> RequestContent {
-        RequestContent {
+        RequestContent(needsTask: false) {
             $0.body = body
             if let type { $0.headers.update(.contentType(type)) }
         }

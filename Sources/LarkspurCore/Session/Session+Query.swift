@@ -130,7 +130,7 @@ extension Session {
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(
-            query.beside(RequestContent { try content.asRequestContent().write(&$0) }), to: target, method: method,
+            query.beside(RequestContent(of: content)), to: target, method: method,
             headers: headers, interceptor: interceptor, startsAutomatically: startsAutomatically,
             requestModifier: requestModifier)
     }

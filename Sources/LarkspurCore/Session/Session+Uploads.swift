@@ -27,7 +27,7 @@ extension Session {
         startsAutomatically: Bool? = nil, requestModifier: RequestModifier? = nil
     ) -> UploadRequest {
         upload(
-            RequestContent { try content.asRequestContent().write(&$0) }, to: target, method: method, headers: headers,
+            RequestContent(of: content), to: target, method: method, headers: headers,
             interceptor: interceptor,
             startsAutomatically: startsAutomatically, requestModifier: requestModifier)
     }

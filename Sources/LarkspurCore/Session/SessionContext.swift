@@ -13,6 +13,8 @@ package final class SessionContext: SessionStateProvider {
     let settings: RequestSettings
     /// The thread that writes the session's downloads to their files.
     package let files = FileThread.assigned()
+    /// The session's interceptors, if their adapters need no task; nil otherwise.
+    let promptAdapters: [any PromptAdapter]?
     /// The base of relative URLs, or the error that makes them fail; nil if the session has no base.
     let baseURL: Result<RequestURL, RequestError>?
     /// The header fields that are added to the session's requests.
@@ -73,6 +75,8 @@ package final class SessionContext: SessionStateProvider {
             parent?.retryAccount.flatMap { $0.budget == budget ? $0 : nil }
                 ?? RetryAccount(budget, on: configuration.clock)
         }
+        let adapters = configuration.interceptors.map { $0 as? any PromptAdapter }
+        promptAdapters = adapters.contains { $0 == nil } ? nil : adapters.compactMap(\.self)
         monitors = configuration.eventMonitors.map { MonitorQueue(for: .monitor($0)) }
         settings = RequestSettings(configuration, monitors)
         baseURL = configuration.baseURL.map { base in

@@ -50,7 +50,8 @@ public struct RequestError: Error, Sendable {
         init(_ content: Content) {
             var content = content
             // The message of another library may contain line breaks, but logs treat each line as a separate entry.
-            if content.message.contains(where: \.isNewline) {
+            let mayContainBreaks = content.message.utf8.contains { $0 < 0x20 || $0 >= 0x80 }
+            if mayContainBreaks, content.message.contains(where: \.isNewline) {
                 content.message = content.message.split(whereSeparator: \.isNewline).joined(separator: " ")
             }
             self.content = content
