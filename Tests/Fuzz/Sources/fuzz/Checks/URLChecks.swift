@@ -2,6 +2,7 @@ import Larkspur
 
 @testable import LarkspurCore
 @testable import LarkspurHTTP
+@testable import LarkspurMessages
 
 /// Checks the first three lines of an input: a URL, a reference to resolve against it, and a query for it.
 func checkURLs(_ bytes: [UInt8]) throws {
@@ -19,9 +20,9 @@ func checkURLs(_ bytes: [UInt8]) throws {
     for changed in [try? url.replacingQuery(lines[2]), try? url.appendingQuery(lines[2])] {
         guard let changed else { continue }
         try checkURL(changed)
-        try require(
-            changed.originText == url.originText && changed.path == url.path && changed.fragment == url.fragment
-                && changed.userInfo == url.userInfo, "a query changes nothing else")
+        try require(changed.originText == url.originText && changed.path == url.path, "a query changes nothing else")
+        let isRestSame = changed.fragment == url.fragment && changed.userInfo == url.userInfo
+        try require(isRestSame, "a query changes nothing else")
     }
 }
 
