@@ -105,8 +105,16 @@ public struct HTTPHeaders: Hashable, Sendable {
     package static func areEqual(_ lhs: String, _ rhs: String) -> Bool {
         guard lhs.utf8.count == rhs.utf8.count else { return false }
         guard let first = lhs.utf8.first, let other = rhs.utf8.first else { return true }
-        return lowercased(first) == lowercased(other)
-            && lhs.utf8.elementsEqual(rhs.utf8) { lowercased($0) == lowercased($1) }
+        guard lowercased(first) == lowercased(other) else { return false }
+        let areEqual = lhs.utf8.withContiguousStorageIfAvailable { left in
+            rhs.utf8.withContiguousStorageIfAvailable { right in
+                for (one, two) in zip(left, right) where one != two && lowercased(one) != lowercased(two) {
+                    return false
+                }
+                return true
+            }
+        }
+        return (areEqual ?? nil) ?? lhs.utf8.elementsEqual(rhs.utf8) { lowercased($0) == lowercased($1) }
     }
 
     private static func lowercased(_ byte: UInt8) -> UInt8 {
