@@ -3,6 +3,8 @@ extension OfflineRetrier: StatusExpecting {
 }
 
 extension OfflineRetrier: PromptAdapter {
+    package var asksUsers: Bool { false }
+
     package func isPrompt(for request: OutgoingRequest, of core: RequestCore) -> Bool {
         policy.isPrompt(for: request, of: core)
     }

@@ -32,6 +32,9 @@ struct AttemptPlan: Sendable {
     /// called later, because middleware may return another response.
     var gatesSeeHead: Bool { !settings.gates.isEmpty && settings.middleware.isEmpty }
 
+    /// Whether the finish needs a task, because it reads a clock or releases code of users.
+    var finishNeedsTask: Bool { !deadlines.isEmpty || all.ownsUserCode }
+
     var isObserved: Bool { !settings.monitors.isEmpty }
 
     /// Whether user code is known to run after the hop. In this case the driver opens the request's task before the

@@ -20,12 +20,17 @@ extension RequestPipeline {
                 guard case .wait(let request, let plan, _) = next else { return runInTask(next) }
                 // The task is opened before the hop, so that user code after the hop gets the caller's task-local
                 // values.
-                guard core.receiver == nil, !plan.callsUserAfterHop, !mustWaitForMonitors(plan) else {
-                    return core.keep(Task.immediate { await run(next) })
-                }
+                guard needsNoTask(plan) else { return core.keep(Task.immediate { await run(next) }) }
                 if case .unwind = core.beginHop(request, for: session, .deliveringThread) { core.unwind() }
             }
         #endif
+    }
+
+    /// Whether no task has to wait for the end of a hop. If user code runs after it, a task waits, so that the user
+    /// code has the caller's task-local values.
+    private func needsNoTask(_ plan: AttemptPlan) -> Bool {
+        core.receiver == nil && !plan.callsUserAfterHop && !core.context.retriersAskUsers
+            && !plan.settings.interceptors.askUsers && !mustWaitForMonitors(plan)
     }
 
     /// Runs the steps after a hop, or after the head of its response, that no task waits for, on the awaiter's or the
@@ -34,7 +39,7 @@ extension RequestPipeline {
         run { () throws(Exit) in
             try judge(outcome, HopLoop())
         } rest: { next in
-            core.keep(Task.detached { await run(next) })
+            core.keep(Task.detached { await run(next) }, isFirst: false)
         }
     }
 
@@ -69,11 +74,28 @@ extension RequestPipeline {
             while true {
                 if case .done = next { return }
                 if case .listen(let delivery) = next { return listen(to: delivery) }
+                if leaves(next) { return }
                 next = try await advance(next)
             }
         } catch {
             leave(error)
         }
+    }
+
+    /// Begins the first hop of an attempt and leaves its end to an awaiter or the transport's thread, as `start()`
+    /// does, if no task has to wait for it. Returns false if a task does. After adapters that needed the task, this
+    /// saves the request a second change of threads.
+    private func leaves(_ next: Next) -> Bool {
+        #if canImport(Darwin)
+            return false
+        #else
+            guard case .wait(let request, let plan, let loop) = next, loop.inquiries.isEmpty, needsNoTask(plan),
+                !plan.finishNeedsTask
+            else { return false }
+            core.dropTask()
+            if case .unwind = core.beginHop(request, for: session, .deliveringThread) { core.unwind() }
+            return true
+        #endif
     }
 
     /// Leaves the request to the transport's threads until the end of its body. Another task then runs the remaining

@@ -20,7 +20,7 @@ extension RequestPipeline {
 
     /// Returns the request as changed by its adapters; nil if they have to run in a task.
     private func adaptedNow(_ built: OutgoingRequest, _ plan: AttemptPlan) -> OutgoingRequest? {
-        guard core.receiver == nil, let sessions = core.context.promptAdapters else { return nil }
+        guard core.receiver?.preparesRequests != true, let sessions = core.context.promptAdapters else { return nil }
         let own = plan.settings.interceptors
         if sessions.isEmpty, own.isEmpty { return built }
         var adapters = sessions

@@ -33,6 +33,8 @@ public struct Interceptor: RequestInterceptor {
 }
 
 extension Interceptor: PromptAdapter {
+    package var asksUsers: Bool { retry != nil }
+
     package func isPrompt(for request: OutgoingRequest, of core: RequestCore) -> Bool { adapt == nil }
 
     package func adaptNow(_ request: inout OutgoingRequest, of core: RequestCore) {}

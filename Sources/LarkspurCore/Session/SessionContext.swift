@@ -15,6 +15,8 @@ package final class SessionContext: SessionStateProvider {
     package let files = FileThread.assigned()
     /// The session's interceptors, if their adapters need no task; nil otherwise.
     let promptAdapters: [any PromptAdapter]?
+    /// Whether the session's retriers call code of users.
+    let retriersAskUsers: Bool
     /// The base of relative URLs, or the error that makes them fail; nil if the session has no base.
     let baseURL: Result<RequestURL, RequestError>?
     /// The header fields that are added to the session's requests.
@@ -76,6 +78,7 @@ package final class SessionContext: SessionStateProvider {
                 ?? RetryAccount(budget, on: configuration.clock)
         }
         let adapters = configuration.interceptors.map { $0 as? any PromptAdapter }
+        retriersAskUsers = configuration.interceptors.askUsers
         promptAdapters = adapters.contains { $0 == nil } ? nil : adapters.compactMap(\.self)
         monitors = configuration.eventMonitors.map { MonitorQueue(for: .monitor($0)) }
         settings = RequestSettings(configuration, monitors)

@@ -21,6 +21,9 @@ package protocol BodyReceiver: AnyObject, Sendable {
     /// returns all if the receiver can begin again, and otherwise none.
     func retriers(among interceptors: [any RequestInterceptor]) -> [any RequestInterceptor]
 
+    /// Whether ``prepare(_:for:)`` has to be called; true by default.
+    var preparesRequests: Bool { get }
+
     /// Returns the request with the receiver's own changes. The pipeline calls this function just before it sends the
     /// request. `url` is the request's URL as it was before the adapters changed the request.
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest
@@ -58,6 +61,7 @@ package protocol BodyReceiver: AnyObject, Sendable {
 extension BodyReceiver {
     package var actor: (any Actor)? { nil }
     package var budget: BufferBudget? { nil }
+    package var preparesRequests: Bool { true }
     package func stopDelivering() {}
     package func retriers(among interceptors: [any RequestInterceptor]) -> [any RequestInterceptor] {
         canBeginAgain ? interceptors : []

@@ -125,6 +125,7 @@ final class StreamHub: BodyReceiver {
 
     var capacity: UInt64 { limit - limit / 4 }
 
+    var preparesRequests: Bool { false }
     var canBeginAgain: Bool { sent == 0 }
 
     func begin(_ exchange: CompletedExchange) {

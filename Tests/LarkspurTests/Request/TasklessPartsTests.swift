@@ -13,15 +13,14 @@ import Testing
         private let transport = HeldTransport()
 
         enum Part: CaseIterable {
-            case retryPolicy, lostConnections, offline, retrier, composed, noKeyNeeded, data, body, cookie
+            case retryPolicy, lostConnections, offline, composed, noKeyNeeded, data, body, cookie
 
             var interceptors: [any RequestInterceptor] {
                 switch self {
                 case .retryPolicy: [.retry()]
                 case .lostConnections: [.retryingLostConnections()]
                 case .offline: [.whenReachable()]
-                case .retrier: [Interceptor(retry: { _, _, _ in .doNotRetry })]
-                case .composed: [.composed([.retry(), Interceptor(retry: { _, _, _ in .doNotRetry })])]
+                case .composed: [.composed([.retryingLostConnections(), .retry()])]
                 case .noKeyNeeded: [.retry(idempotencyKey: .automatic())]
                 case .data, .body, .cookie: []
                 }
@@ -45,6 +44,74 @@ import Testing
             let sent = try #require(request.attempts.first?.request)
             #expect(sent.body.length == ([.data, .body].contains(part) ? 4 : 0))
             #expect(session.cookieJar?.all.map(\.value) == (part == .cookie ? ["1"] : []))
+        }
+
+        @Test("After adapters that need a task, no task waits for the hop", arguments: [false, true])
+        func adapted(fails: Bool) async throws {
+            var hops = transport.hops
+            let session = Session(
+                configuration: SessionConfiguration {
+                    $0.interceptors = [
+                        .adapter { request, state in request.headers["Attempt"] = "\(state.attempt)" },
+                        .retry(backoff: .init(scale: .zero)),
+                    ]
+                }, transport: transport)
+            let request = await session.request(Self.url)
+            let string = request.serializingString()
+            for isFirst in fails ? [true, false] : [false] {
+                #expect(await hops.next() != nil)
+                #expect(request.handle.core.read { $0.pipeline.task == nil } || fails && !isFirst)
+                transport.answer(error: isFirst ? TransportError(.connectionLost) : nil)
+            }
+            #expect(request.status == .finished)
+            #expect(await string.response.value == "text")
+            #expect(request.attempts.map { $0.request?.headers["Attempt"] } == (fails ? ["1", "2"] : ["1"]))
+        }
+
+        @Test("The cancel of a request whose hop no task waits for ends it")
+        func cancelled() async throws {
+            var hops = transport.hops
+            let session = Session(
+                configuration: SessionConfiguration {
+                    $0.interceptors = [.adapter { $0.headers["A"] = "\($1.attempt)" }]
+                }, transport: transport)
+            let request = await session.request(Self.url)
+            let string = request.serializingString()
+            #expect(await hops.next() != nil)
+            request.cancel()
+            #expect(await string.response.error?.isCancelled == true)
+        }
+
+        @TaskLocal private static var mark = 0
+
+        enum Asked: CaseIterable { case closure, own, composed, predicate, afterAdapter }
+
+        @Test("Retriers of users get the caller's task-local values", arguments: Asked.allCases)
+        func taskLocals(asked: Asked) async throws {
+            let marks = Protected<[Int]>([])
+            let retrier = Interceptor(retry: { _, _, _ in
+                marks.withLock { $0.append(Self.mark) }
+                return .doNotRetry
+            })
+            let predicate = RetryPolicy(shouldRetry: { _, _ in
+                marks.withLock { $0.append(Self.mark) }
+                return false
+            })
+            let session = Session(
+                configuration: SessionConfiguration {
+                    switch asked {
+                    case .closure: $0.interceptors = [retrier]
+                    case .composed: $0.interceptors = [.composed([.retryingLostConnections(), retrier])]
+                    case .predicate: $0.interceptors = [predicate]
+                    case .afterAdapter: $0.interceptors = [.adapter { $0.headers["A"] = "\($1.attempt)" }, retrier]
+                    case .own: break
+                    }
+                }, transport: StubTransport { _ in .failure(.unreachable) })
+            await Self.$mark.withValue(7) {
+                let own: (any RequestInterceptor)? = asked == .own ? retrier : nil
+                _ = await session.request(Self.url, interceptor: own).serializingString().response
+            }
+            #expect(marks.withLock { $0 == [7] })
         }
 
         /// A clock that notes whether the thread that starts a request reads it.
