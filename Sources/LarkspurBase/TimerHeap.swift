@@ -9,29 +9,26 @@ package struct TimerHeap<Element, Time: Comparable> {
 
     fileprivate struct Slot {
         var use: UInt64 = 0
-        /// The index of the slot's node in the heap.
-        var node = 0
         var element: Element?
     }
 
-    private var nodes: [(time: Time, slot: Int)] = []
+    private var heap = SlotHeap<Time>()
     private var slots: [Slot] = []
     private var free: [Int] = []
 
     package init() {}
 
-    package var count: Int { nodes.count }
+    package var count: Int { heap.count }
 
     /// The earliest time; nil if the heap is empty.
-    package var firstTime: Time? { nodes.first?.time }
+    package var firstTime: Time? { heap.first?.key }
 
     package mutating func insert(_ element: Element, at time: Time) -> ID {
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append(Slot()) }
         slots[slot].use += 1
         slots[slot].element = element
-        nodes.append((time, slot))
-        moveUp(nodes.count - 1)
+        heap.set(time, for: slot)
         return ID(slot: slot, use: slots[slot].use)
     }
 
@@ -39,46 +36,14 @@ package struct TimerHeap<Element, Time: Comparable> {
     package mutating func remove(_ id: ID) -> Element? {
         guard slots[id.slot].use == id.use, let element = slots[id.slot].element.take() else { return nil }
         free.append(id.slot)
-        let hole = slots[id.slot].node
-        let last = nodes.removeLast()
-        if hole < nodes.count {
-            nodes[hole] = last
-            moveUp(hole)
-            moveDown(slots[last.slot].node)
-        }
+        heap.remove(id.slot)
         return element
     }
 
     /// Removes the earliest element and returns it; nil if its time is later than `time`.
     package mutating func removeFirst(until time: Time) -> Element? {
-        guard let first = nodes.first, first.time <= time else { return nil }
+        guard let first = heap.first, first.key <= time else { return nil }
         return remove(ID(slot: first.slot, use: slots[first.slot].use))
-    }
-
-    private mutating func moveUp(_ start: Int) {
-        var child = start
-        while child > 0, case let parent = (child - 1) / 2, nodes[child].time < nodes[parent].time {
-            nodes.swapAt(child, parent)
-            slots[nodes[child].slot].node = child
-            child = parent
-        }
-        slots[nodes[child].slot].node = child
-    }
-
-    private mutating func moveDown(_ start: Int) {
-        var parent = start
-        while true {
-            var first = parent
-            for child in [2 * parent + 1, 2 * parent + 2]
-            where child < nodes.count && nodes[child].time < nodes[first].time {
-                first = child
-            }
-            guard first != parent else { break }
-            nodes.swapAt(parent, first)
-            slots[nodes[parent].slot].node = parent
-            parent = first
-        }
-        slots[nodes[parent].slot].node = parent
     }
 }
 

@@ -27,46 +27,18 @@ enum CurlClock {
 /// A later deadline does not change an alarm that is already set: the alarm fires early, and the transfer then sets the
 /// next alarm. Most requests therefore set no alarm, because an earlier request in the same slot has set one.
 struct CurlAlarms {
-    private var heap: [(time: CurlClock.Instant, slot: Int)] = []
-    private var times: [CurlClock.Instant] = []
+    private var heap = SlotHeap<CurlClock.Instant>()
 
-    var next: CurlClock.Instant { heap.first?.time ?? CurlClock.never }
+    var next: CurlClock.Instant { heap.first?.key ?? CurlClock.never }
 
     mutating func set(_ time: CurlClock.Instant, for slot: Int) {
-        while times.count <= slot { times.append(CurlClock.never) }
-        guard time < times[slot] else { return }
-        times[slot] = time
-        heap.append((time, slot))
-        var child = heap.count - 1
-        while child > 0, heap[child].time < heap[(child - 1) / 2].time {
-            heap.swapAt(child, (child - 1) / 2)
-            child = (child - 1) / 2
-        }
+        if time < heap[slot] ?? CurlClock.never { heap.set(time, for: slot) }
     }
 
+    /// Removes an alarm whose time has come, and returns its slot; nil if there is none.
     mutating func due(at now: CurlClock.Instant) -> Int? {
-        while let (time, slot) = heap.first, time <= now {
-            removeFirst()
-            guard times[slot] == time else { continue }  // an earlier alarm of the same slot replaced this alarm
-            times[slot] = CurlClock.never
-            return slot
-        }
-        return nil
-    }
-
-    private mutating func removeFirst() {
-        heap.swapAt(0, heap.count - 1)
-        heap.removeLast()
-        var parent = 0
-        while true {
-            var first = parent
-            for child in [2 * parent + 1, 2 * parent + 2]
-            where child < heap.count && heap[child].time < heap[first].time {
-                first = child
-            }
-            guard first != parent else { return }
-            heap.swapAt(parent, first)
-            parent = first
-        }
+        guard let (time, slot) = heap.first, time <= now else { return nil }
+        heap.remove(slot)
+        return slot
     }
 }

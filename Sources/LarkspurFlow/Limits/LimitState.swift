@@ -14,16 +14,16 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
         /// The hops that wait, for each priority.
         var lines = [Line](repeating: Line(), count: RequestPriority.allCases.count)
 
-        /// Whether nothing refers to the group.
-        var isIdle: Bool { running == 0 && lines.allSatisfy { $0.queue.isEmpty && !$0.isOffered } }
+        /// Whether no hop of the group runs or waits.
+        var isIdle: Bool { running == 0 && isEmpty }
+        /// Whether no hop of the group waits.
+        var isEmpty: Bool { lines.allSatisfy(\.queue.isEmpty) }
     }
 
     private struct Line {
         var queue = HopQueue<Hop>()
         /// The number of hops of the group that were admitted while hops of this line waited.
         var passedOver = 0
-        /// Whether the heap of the priority has an entry of the group.
-        var isOffered = false
     }
 
     /// Where a hop waits.
@@ -42,8 +42,9 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
     private var indices: [String: Int] = [:]
     private var places: [Hop: Place] = [:]
     private var lastNumber: UInt64 = 0
-    /// The first hops of the lines, for each priority. An entry may be out of date: `next()` checks each.
-    private(set) var heads = [HeadHeap](repeating: HeadHeap(), count: RequestPriority.allCases.count)
+    /// The groups with the numbers of the first hops of their lines, for each priority. A number may be out of date:
+    /// `next()` checks each.
+    private(set) var heads = [SlotHeap<UInt64>](repeating: SlotHeap(), count: RequestPriority.allCases.count)
     /// The number of hops that wait, for each priority.
     private var counts = [Int](repeating: 0, count: RequestPriority.allCases.count)
     /// The number of hops that were admitted while hops of this priority waited.
@@ -65,7 +66,7 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
         // A release may not have been followed by `next()` yet. The new hop must not overtake the hops that are next,
         // and they do not count for the limit of the queue.
         let leaving = placesForWaiting()
-        if leaving == 0, running < total, known.map({ groups[$0].running < perHost && isEmpty($0) }) ?? true {
+        if leaving == 0, running < total, known.map({ groups[$0].running < perHost && groups[$0].isEmpty }) ?? true {
             take(known ?? add(name))
             return .admitted
         }
@@ -123,11 +124,9 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
 
     /// Returns the group whose hop is the next one of this priority, and removes entries that are out of date.
     private mutating func readyGroup(at level: Int) -> Int? {
-        while let head = heads[level].first {
-            let group = head.group
-            if groups[group].running < perHost, groups[group].lines[level].queue.first == head.number { return group }
-            heads[level].removeFirst()
-            groups[group].lines[level].isOffered = false
+        while let (number, group) = heads[level].first {
+            if groups[group].running < perHost, groups[group].lines[level].queue.first == number { return group }
+            heads[level].remove(group)
             offer(group, level)
             removeIfIdle(group)
         }
@@ -139,7 +138,7 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
         guard running < total, !places.isEmpty else { return 0 }
         var count = 0
         for level in counts.indices where readyGroup(at: level) != nil {
-            for group in heads[level].groups {
+            for group in heads[level].slots {
                 count += min(groups[group].lines[level].queue.count, perHost - groups[group].running)
             }
         }
@@ -153,10 +152,7 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
     }
 
     private mutating func admit(from group: Int, _ level: Int) -> Hop? {
-        if heads[level].first.map({ $0.group == group }) ?? false {
-            heads[level].removeFirst()
-            groups[group].lines[level].isOffered = false
-        }
+        if heads[level].first?.slot == group { heads[level].remove(group) }
         guard let hop = groups[group].lines[level].queue.removeFirst() else { return nil }
         places[hop] = nil
         counts[level] -= 1
@@ -175,9 +171,6 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
 
     private func hasWaiting(_ group: Int, _ level: Int) -> Bool { !groups[group].lines[level].queue.isEmpty }
 
-    /// Whether no hop of the group waits.
-    private func isEmpty(_ group: Int) -> Bool { groups[group].lines.allSatisfy(\.queue.isEmpty) }
-
     private mutating func take(_ group: Int) {
         running += 1
         groups[group].running += 1
@@ -185,11 +178,10 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
 
     /// Puts the first hop of the line into the heap, if the group has a free place.
     private mutating func offer(_ group: Int, _ level: Int) {
-        guard let number = groups[group].lines[level].queue.first, !groups[group].lines[level].isOffered,
+        guard let number = groups[group].lines[level].queue.first, heads[level][group] == nil,
             groups[group].running < perHost
         else { return }
-        groups[group].lines[level].isOffered = true
-        heads[level].insert(HeadHeap.Head(number: number, group: group))
+        heads[level].set(number, for: group)
     }
 
     private mutating func add(_ name: String) -> Int {
@@ -200,17 +192,18 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
     }
 
     private mutating func removeIfIdle(_ group: Int) {
-        guard groups[group].isIdle, indices.removeValue(forKey: groups[group].name) != nil else { return }
+        guard groups[group].isIdle, heads.allSatisfy({ $0[group] == nil }),
+            indices.removeValue(forKey: groups[group].name) != nil
+        else { return }
         free.append(group)
         if indices.isEmpty { (groups, free) = ([], []) }
     }
 
     /// Removes the entries of lines without a hop from a heap.
     private mutating func removeEmptyLines(at level: Int) {
-        let removed = heads[level].groups.filter { !hasWaiting($0, level) }
-        for group in removed { groups[group].lines[level].isOffered = false }
-        let kept = groups
-        heads[level].keep { kept[$0.group].lines[level].isOffered }
-        for group in removed { removeIfIdle(group) }
+        for group in heads[level].slots where !hasWaiting(group, level) {
+            heads[level].remove(group)
+            removeIfIdle(group)
+        }
     }
 }
