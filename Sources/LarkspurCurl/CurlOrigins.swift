@@ -6,7 +6,7 @@
 /// each loop has a share of that limit.
 struct CurlOrigins {
     typealias Index = Int
-    typealias Ticket = CurlWaitingTasks.Ticket
+    typealias Ticket = UInt64
 
     /// The connection that a request needs.
     enum Need {
@@ -85,8 +85,8 @@ struct CurlOrigins {
         var exclusiveTotal = 0
         /// The number of running requests in each loop.
         var running: [Int]
-        var exclusive = CurlWaitingQueue()
-        var shareable = CurlWaitingQueue()
+        var exclusive = FairQueue<CurlTask>()
+        var shareable = FairQueue<CurlTask>()
 
         var isIdle: Bool { total == 0 && exclusive.isEmpty && shareable.isEmpty }
     }
@@ -133,9 +133,9 @@ struct CurlOrigins {
         if let loop = loop(for: need, to: index, near: nil) { return .starts(occupy(loop, index, need)) }
         nextTicket += 1
         if need == .shareable {
-            origins[index].shareable.append(task, nextTicket)
+            origins[index].shareable.append(task, task.request.priority, nextTicket)
         } else {
-            origins[index].exclusive.append(task, nextTicket)
+            origins[index].exclusive.append(task, task.request.priority, nextTicket)
         }
         return .waits(Wait(origin: index, ticket: nextTicket))
     }

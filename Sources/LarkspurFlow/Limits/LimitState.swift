@@ -21,7 +21,7 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
     }
 
     private struct Line {
-        var queue = HopQueue<Hop>()
+        var queue = NumberedQueue<Hop>()
         /// The number of hops of the group that were admitted while hops of this line waited.
         var passedOver = 0
     }
@@ -95,7 +95,7 @@ struct LimitState<Hop: Hashable & Sendable>: Sendable {
         let (group, level) = (place.group, place.level)
         counts[level] -= 1
         if counts[level] == 0 { passedOver[level] = 0 }
-        groups[group].lines[level].queue.withdraw(place.number)
+        _ = groups[group].lines[level].queue.remove(place.number)
         if groups[group].lines[level].queue.isEmpty { groups[group].lines[level].passedOver = 0 }
         removeIfIdle(group)
         // While no place is free, `next()` does not clean the heap.

@@ -23,11 +23,14 @@ struct RateBucket<Hop: Hashable & Sendable>: Sendable {
     /// The interval that the server's quota allows, and the time until which it applies.
     private var slow: (interval: Duration, until: Duration)?
     private var queue = FairQueue<Hop>()
+    /// The numbers of the waiting hops in the queue.
+    private var numbers: [Hop: UInt64] = [:]
+    private var lastNumber: UInt64 = 0
     /// The waiting hops that have a deadline, the earliest first.
     private var deadlines = TimerHeap<Hop, Duration>()
     private var deadlineIDs: [Hop: TimerHeap<Hop, Duration>.ID] = [:]
 
-    var waitingCount: Int { queue.count }
+    var waitingCount: Int { numbers.count }
 
     func isIdle(at now: Duration, _ rule: RateRule) -> Bool {
         queue.isEmpty && fullAt <= now && blockedUntil <= now && (slow.map { $0.until <= now } ?? true)
@@ -51,13 +54,16 @@ struct RateBucket<Hop: Hashable & Sendable>: Sendable {
             if time > deadline { return .late(time - now) }
             deadlineIDs[hop] = deadlines.insert(hop, at: deadline)
         }
-        queue.append(hop, priority)
+        lastNumber += 1
+        numbers[hop] = lastNumber
+        queue.append(hop, priority, lastNumber)
         return .queued
     }
 
     /// Takes a token for the hop that is next, and returns the hop; nil if there is no token or no hop.
     mutating func next(at now: Duration, _ rule: RateRule) -> Hop? {
-        guard nextToken(at: now, rule) <= now, let hop = queue.next() else { return nil }
+        guard nextToken(at: now, rule) <= now, let hop = queue.removeFirst() else { return nil }
+        numbers[hop] = nil
         dropDeadline(of: hop)
         take(at: now, rule)
         return hop
@@ -65,7 +71,7 @@ struct RateBucket<Hop: Hashable & Sendable>: Sendable {
 
     mutating func withdraw(_ hop: Hop) -> Bool {
         dropDeadline(of: hop)
-        return queue.withdraw(hop)
+        return numbers.removeValue(forKey: hop).map { queue.remove($0) != nil } ?? false
     }
 
     private mutating func dropDeadline(of hop: Hop) {

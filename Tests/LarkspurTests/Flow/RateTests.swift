@@ -125,17 +125,17 @@ struct RateTests {
         }
     }
 
-    @Test("A fair queue serves by priority and age, without those that were withdrawn")
+    @Test("A fair queue serves by priority and age, without those that were removed")
     func fairQueue() {
         var queue = FairQueue<Int>()
-        for number in 0..<40 { queue.append(number, number % 2 == 0 ? .high : .low) }
-        let withdrawn = [2, 2].map { queue.withdraw($0) }
-        #expect(withdrawn == [true, false])
+        for number in 0..<40 { queue.append(number, number % 2 == 0 ? .high : .low, UInt64(number)) }
+        let removed = [2, 2].map { queue.remove($0) }
+        #expect(removed == [2, nil])
         #expect(queue.count(before: .high) == 19)
         #expect(queue.count(before: .low) == 39)
         #expect(queue.count(before: .normal) == 8, "the ninth is served after eight of a higher priority")
         var served: [Int] = []
-        while let next = queue.next() { served.append(next) }
+        while let next = queue.removeFirst() { served.append(next) }
         #expect(Array(served.prefix(10)) == [0, 4, 6, 8, 10, 12, 14, 16, 1, 18])
         #expect(served.count == 39)
         #expect(served.filter { $0 % 2 == 0 } == served.filter { $0 % 2 == 0 }.sorted())
