@@ -18,7 +18,7 @@ final class WebSocketCore: BodyReceiver {
     /// The encoder of messages that are encoded without the lock of `link`: large and compressed ones. One sender at a
     /// time uses it, marked by `isEncoding`.
     let encoder = Protected(WebSocketWriter(role: .client, deflate: nil))
-    private let feed = Protected(StateFeed())
+    private let states = Protected(VisibleState())
     private let owner = Protected(Owner())
 
     /// The parser of the connection's bytes. Only the thread that delivers the bytes uses it.
@@ -314,71 +314,34 @@ final class WebSocketCore: BodyReceiver {
 
     // MARK: States
 
-    var state: WebSocketState { feed.withLock { $0.last } }
+    var state: WebSocketState { states.withLock { $0.last } }
 
     func follow() -> AsyncStream<WebSocketState> {
-        let (follower, stream) = RequestFollower<WebSocketState>.make(.bufferingNewest(64))
-        feed.withLock { $0.add(follower) }
-        deliverStates()
+        let (follower, stream) = Follower<WebSocketState>.make(.bufferingNewest(64))
+        states.withLock { $0.changes.add(follower, first: $0.last) }
+        states.deliver(\.changes)
         return stream
     }
 
     func tell(_ state: WebSocketState) {
-        feed.withLock { $0.add(state) }
-        deliverStates()
-    }
-
-    private func deliverStates() {
-        while let (state, followers) = feed.withLock({ $0.next() }) {
-            let gone = followers.filter { !$0.tell(state) }
-            let released = feed.withLock { $0.didDeliver(gone) }
-            withExtendedLifetime(released) {}
-        }
+        let ended = states.withLock { $0.change(to: state) }
+        states.deliver(\.changes)
+        withExtendedLifetime(ended) {}
     }
 }
 
-/// The states of a WebSocket that its followers have not received yet. One thread at a time delivers them, so that
-/// followers get them in order.
-private struct StateFeed {
-    typealias Follower = RequestFollower<WebSocketState>
-
-    private enum Item { case state(WebSocketState), follower(Follower, WebSocketState) }
-
+/// The state of a WebSocket that users see.
+private struct VisibleState {
     private(set) var last = WebSocketState.connecting
-    private var items = FIFO<Item>()
-    private var followers: [Follower] = []
-    private var isDelivering = false
-    private var isOver = false
+    var changes = Broadcast<WebSocketState>()
 
-    mutating func add(_ state: WebSocketState) {
-        guard !isOver, state != last else { return }
+    /// Returns the followers that the caller releases after unlocking.
+    mutating func change(to state: WebSocketState) -> [Follower<WebSocketState>] {
+        if case .closed = last { return [] }
+        guard state != last else { return [] }
         last = state
-        items.append(.state(state))
-        if case .closed = state { isOver = true }
-    }
-
-    /// Adds a follower, which first gets the current state.
-    mutating func add(_ follower: Follower) { items.append(.follower(follower, last)) }
-
-    mutating func next() -> (WebSocketState, [Follower])? {
-        guard !isDelivering, let item = items.popFirst() else { return nil }
-        isDelivering = true
-        switch item {
-        case .state(let state): return (state, followers)
-        case .follower(let follower, let state):
-            followers.append(follower)
-            return (state, [follower])
-        }
-    }
-
-    /// Notes the end of a delivery. Returns the followers that receive nothing more, whose release ends their streams.
-    mutating func didDeliver(_ gone: [Follower]) -> [Follower] {
-        isDelivering = false
-        guard isOver, items.isEmpty else {
-            followers.removeAll { follower in gone.contains { $0 === follower } }
-            return gone
-        }
-        defer { followers = [] }
-        return followers
+        changes.send(state)
+        if case .closed = state { return changes.end() }
+        return []
     }
 }

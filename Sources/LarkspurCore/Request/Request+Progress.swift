@@ -101,10 +101,10 @@ extension RequestState {
     struct News {
         fileprivate var information: ResponseHead?
         fileprivate var head: ResponseHead?
-        fileprivate var heads: [RequestFollower<ResponseHead>] = []
+        fileprivate var heads: [Follower<ResponseHead>] = []
         fileprivate var progress: TransferProgress?
-        fileprivate var followers: [RequestFollower<TransferProgress>] = []
-        fileprivate var changes: [RequestFollower<Void>]
+        fileprivate var followers: [Follower<TransferProgress>] = []
+        fileprivate var changes: [Follower<Void>]
     }
 }
 

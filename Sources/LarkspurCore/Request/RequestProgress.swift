@@ -33,7 +33,7 @@ public final class RequestProgress {
     private var meter: ProgressMeter
     private var values: ProgressValues
     private var observer: Task<Void, Never>?
-    private weak var follower: RequestFollower<Void>?
+    private weak var follower: Follower<Void>?
     /// An `ObservationRegistrar`; nil on systems without it. Its type cannot be named there.
     private let registrar: (any Sendable)?
 
@@ -53,7 +53,7 @@ public final class RequestProgress {
         }
         let core = request.handle.core
         let elapsed = core.context.configuration.clock.stopwatch()
-        let (follower, changes) = RequestFollower<Void>.make(.bufferingNewest(1))
+        let (follower, changes) = Follower<Void>.make(.bufferingNewest(1))
         // First the follower, then the first values, so that no change is missed.
         core.add(follower, to: .changes)
         let first = core.read { $0.progressSnapshot }
@@ -159,7 +159,7 @@ extension RequestProgress {
     /// changes of a request would delay other code, and keeps the request's core, because the request itself may be
     /// released at its finish, before the final values are read.
     private nonisolated static func observe(
-        _ core: RequestCore, _ changes: AsyncStream<Void>, _ follower: RequestFollower<Void>,
+        _ core: RequestCore, _ changes: AsyncStream<Void>, _ follower: Follower<Void>,
         _ elapsed: @escaping @Sendable () -> Duration, for progress: RequestProgress
     ) -> Task<Void, Never> {
         let clock = core.context.configuration.clock
@@ -199,7 +199,7 @@ extension RequestTopic {
 
 extension RequestCore {
     /// Tells the followers that the request's status or progress has changed.
-    func tellChange(to followers: [RequestFollower<Void>]) {
+    func tellChange(to followers: [Follower<Void>]) {
         if !followers.isEmpty { tell((), to: followers, of: .changes) }
     }
 }

@@ -22,7 +22,7 @@ public struct RequestSequence<Element: Sendable>: AsyncSequence, Sendable {
 
 /// A kind of values that can be observed on a request, such as its heads.
 struct RequestTopic<Element: Sendable>: Sendable {
-    let followers: WritableKeyPath<RequestFollowers, [RequestFollower<Element>]> & Sendable
+    let followers: WritableKeyPath<RequestFollowers, [Follower<Element>]> & Sendable
     let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
     /// Returns the values that a follower has missed if it has received the values `sent`.
     let missed: @Sendable (borrowing RequestState, _ sent: [Element]) -> [Element]
@@ -30,12 +30,12 @@ struct RequestTopic<Element: Sendable>: Sendable {
 
 /// The followers of a request, which observe its values. Most requests have no followers.
 struct RequestFollowers: Sendable {
-    var upload: [RequestFollower<TransferProgress>] = []
-    var download: [RequestFollower<TransferProgress>] = []
-    var requests: [RequestFollower<OutgoingRequest>] = []
-    var responses: [RequestFollower<ResponseHead>] = []
-    var information: [RequestFollower<ResponseHead>] = []
-    var changes: [RequestFollower<Void>] = []
+    var upload: [Follower<TransferProgress>] = []
+    var download: [Follower<TransferProgress>] = []
+    var requests: [Follower<OutgoingRequest>] = []
+    var responses: [Follower<ResponseHead>] = []
+    var information: [Follower<ResponseHead>] = []
+    var changes: [Follower<Void>] = []
 
     /// Whether a follower needs to know of events of the transport.
     var needNews: Bool { !(responses.isEmpty && information.isEmpty && download.isEmpty && changes.isEmpty) }
@@ -50,41 +50,16 @@ struct RequestFollowers: Sendable {
     }
 }
 
-/// An observer of one topic of a request: the writing end of an `AsyncStream`. Releasing the observer ends the stream.
-package final class RequestFollower<Element: Sendable>: Sendable {
-    private let continuation: AsyncStream<Element>.Continuation
-
-    private init(_ continuation: AsyncStream<Element>.Continuation) { self.continuation = continuation }
-
-    deinit { end() }
-
-    /// Returns a follower and its stream. The follower does not own the stream. After the reader has released the
-    /// stream, the follower's next `tell` therefore returns false.
-    package static func make(
-        _ buffering: AsyncStream<Element>.Continuation.BufferingPolicy
-    ) -> (RequestFollower, AsyncStream<Element>) {
-        let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
-        return (RequestFollower(continuation), stream)
-    }
-
-    /// Sends an element; returns false if the stream no longer has a reader.
-    package func tell(_ element: Element) -> Bool {
-        if case .terminated = continuation.yield(element) { false } else { true }
-    }
-
-    func end() { continuation.finish() }
-}
-
 extension RequestCore {
     /// Returns a stream of the topic's values: first the values so far, then each new value.
     func follow<Element>(_ topic: RequestTopic<Element>) -> AsyncStream<Element> {
-        let (follower, stream) = RequestFollower<Element>.make(topic.buffering)
+        let (follower, stream) = Follower<Element>.make(topic.buffering)
         add(follower, to: topic)
         return stream
     }
 
     /// Adds a follower of the topic: sends it the values so far, then each new one.
-    func add<Element>(_ follower: RequestFollower<Element>, to topic: RequestTopic<Element>) {
+    func add<Element>(_ follower: Follower<Element>, to topic: RequestTopic<Element>) {
         // Send the earlier values before adding the follower. If new values have arrived in the meantime, send those
         // too and check again. The follower therefore gets each value once, in order. If the request has finished, do
         // not add the follower; its release then ends the stream.
@@ -103,7 +78,7 @@ extension RequestCore {
     }
 
     /// Sends the element to the given followers, and removes the followers that no longer have a reader.
-    func tell<Element>(_ element: Element, to followers: [RequestFollower<Element>], of topic: RequestTopic<Element>) {
+    func tell<Element>(_ element: Element, to followers: [Follower<Element>], of topic: RequestTopic<Element>) {
         let gone = followers.filter { !$0.tell(element) }
         guard !gone.isEmpty else { return }
         _ = box.withLock { state in

@@ -9,26 +9,9 @@ final class EventSource: Sendable {
         /// Whether the next connection follows a failure.
         var isRetry = false
         var isClaimed = false
-        // `changes` counts the changes of the stream's state. `notified` is this count at the last notification of a
-        // follower.
-        var changes = 0
-        fileprivate var followers: [(follower: Follower, notified: Int)] = []
-        var isNotifying = false
-
-        /// Returns the stream's state and the followers that have not received this state. Returns nil if there are no
-        /// such followers, or if another thread is notifying the followers.
-        fileprivate mutating func nextNotification() -> (ServerSentEventsState, [Follower])? {
-            let late = followers.indices.filter { followers[$0].notified < changes }
-            guard !isNotifying, !late.isEmpty else { return nil }
-            let notified = late.map { followers[$0].follower }
-            for index in late { followers[index].notified = changes }
-            if case .closed = reconnection.state { followers = [] }
-            isNotifying = true
-            return (reconnection.state, notified)
-        }
+        /// The changes of the stream's state. Not every change of `reconnection` is one.
+        fileprivate var changes = Broadcast<ServerSentEventsState>()
     }
-
-    fileprivate typealias Follower = RequestFollower<ServerSentEventsState>
 
     static let alreadyIterated = RequestError(
         .alreadyIterated,
@@ -76,14 +59,17 @@ final class EventSource: Sendable {
     /// Passes an event to the reconnection, and notifies the followers if the stream's state has changed. Returns the
     /// next action.
     func handle(_ event: ServerSentEventsReconnection.Event) -> ServerSentEventsReconnection.Action {
-        let action = box.withLock { state -> ServerSentEventsReconnection.Action in
+        let (action, ended) = box.withLock {
+            state -> (ServerSentEventsReconnection.Action, [Follower<ServerSentEventsState>]) in
             let before = state.reconnection.state
             let action = state.reconnection.handle(event)
-            if !before.isSameKind(as: state.reconnection.state) { state.changes += 1 }
-            if case .none = action, case .closed(let error) = state.reconnection.state { return .finish(error) }
-            return action
+            if !before.isSameKind(as: state.reconnection.state) { state.changes.send(state.reconnection.state) }
+            guard case .closed(let error) = state.reconnection.state else { return (action, []) }
+            let isFinish = if case .none = action { true } else { false }
+            return (isFinish ? .finish(error) : action, state.changes.end())
         }
-        notifyFollowers()
+        box.deliver(\.changes)
+        withExtendedLifetime(ended) {}
         return action
     }
 
@@ -178,23 +164,10 @@ final class EventSource: Sendable {
     // MARK: Followers
 
     func follow() -> AsyncStream<ServerSentEventsState> {
-        let (follower, stream) = Follower.make(.bufferingNewest(1))
-        box.withLock { $0.followers.append((follower, -1)) }
-        notifyFollowers()
+        let (follower, stream) = Follower<ServerSentEventsState>.make(.bufferingNewest(1))
+        box.withLock { $0.changes.add(follower, first: $0.reconnection.state) }
+        box.deliver(\.changes)
         return stream
-    }
-
-    /// Notifies the followers. Only one thread at a time does so. Otherwise a follower could receive an older state
-    /// after the latest state.
-    private func notifyFollowers() {
-        while let (state, followers) = box.withLock({ $0.nextNotification() }) {
-            let ended = followers.filter { !$0.tell(state) }
-            _ = box.withLock { state in
-                state.isNotifying = false
-                state.followers.removeAll { entry in ended.contains { $0 === entry.follower } }
-                return ended  // released after unlocking
-            }
-        }
     }
 }
 

@@ -46,12 +46,7 @@ public final class CircuitBreaker: RequestMiddleware {
         var isBound = false
         var all: [RequestURL.Origin: BreakerState] = [:]
         var sweepAt = 256
-        var observers: [Int: AsyncStream<Change>.Continuation] = [:]
-        var lastObserver = 0
-        /// The changes that the observers have not been told, in order.
-        var news: [(Change, [AsyncStream<Change>.Continuation])] = []
-        /// Whether a thread tells the observers. Only one at a time does, so that they get the changes in order.
-        var isTelling = false
+        var changes = Broadcast<Change>()
     }
 
     // Immutable
@@ -130,15 +125,8 @@ public final class CircuitBreaker: RequestMiddleware {
     /// The changes of all circuits from now on. Each stream gets all of them, and keeps the latest 100 if its reader is
     /// slow. The end of a pause is not a change: the next change is that of the next request.
     public var changes: AsyncStream<Change> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Change.self, bufferingPolicy: .bufferingNewest(100))
-        let number = box.withLock { circuits in
-            circuits.lastObserver += 1
-            circuits.observers[circuits.lastObserver] = continuation
-            return circuits.lastObserver
-        }
-        continuation.onTermination = { [weak self] _ in
-            _ = self?.box.withLock { $0.observers.removeValue(forKey: number) }
-        }
+        let (observer, stream) = Follower<Change>.make(.bufferingNewest(100))
+        box.withLock { $0.changes.add(observer) }
         return stream
     }
 
@@ -199,32 +187,18 @@ public final class CircuitBreaker: RequestMiddleware {
         _ origin: RequestURL.Origin, _ change: (inout BreakerState, Duration) -> Value
     ) -> Value {
         let now = now
-        let (value, tells) = box.withLock { circuits in
+        let value = box.withLock { circuits in
             var circuit = circuits.all[origin] ?? BreakerState()
             let before = State(circuit.phase, at: now)
             let value = change(&circuit, now)
             circuits.all[origin] = circuit
             let after = State(circuit.phase, at: now)
             sweep(&circuits, at: now)
-            guard before != after, !circuits.observers.isEmpty else { return (value, false) }
-            circuits.news.append((Change(origin: origin, state: after), Array(circuits.observers.values)))
-            return (value, circuits.isTelling.setOnce())
+            if before != after { circuits.changes.send(Change(origin: origin, state: after)) }
+            return value
         }
-        if tells { tell() }
+        box.deliver(\.changes)
         return value
-    }
-
-    /// Tells the observers outside of the lock, because that may call an executor of the user.
-    private func tell() {
-        while true {
-            let news = box.withLock { circuits in
-                circuits.isTelling = !circuits.news.isEmpty
-                defer { circuits.news = [] }
-                return circuits.news
-            }
-            if news.isEmpty { return }
-            for (change, observers) in news { for observer in observers { observer.yield(change) } }
-        }
     }
 
     /// Forgets the circuits that have nothing to remember.

@@ -18,7 +18,7 @@ extension RequestState {
     struct HopBeginning: Sendable {
         let verdict: RequestPhase.Verdict
         let events: [PendingEvents.Entry]
-        let followers: [RequestFollower<OutgoingRequest>]
+        let followers: [Follower<OutgoingRequest>]
         let step: PaceStep?
     }
 

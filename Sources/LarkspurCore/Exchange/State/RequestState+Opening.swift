@@ -8,7 +8,7 @@ extension RequestState {
         /// The request object, if the session has not registered the request yet; otherwise nil.
         let newOwner: (any Request)?
         /// The followers to tell that the request has started.
-        let followers: [RequestFollower<Void>]
+        let followers: [Follower<Void>]
     }
 
     mutating func open() -> Opening {

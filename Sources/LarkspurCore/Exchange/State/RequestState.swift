@@ -310,7 +310,7 @@ struct RequestState: ~Copyable {
         case fill(ByteChannel, Data)
         /// Cancel the hop, because the rest of the body is not needed.
         case endHop(any TransportTask)
-        case reportUpload(TransferProgress, [RequestFollower<TransferProgress>])
+        case reportUpload(TransferProgress, [Follower<TransferProgress>])
         /// Let the transport deliver the whole body, because it is discarded and no reader raises the allowance.
         case allowAll(any TransportTask)
         /// Resume the pipeline. The task is released after unlocking: its deinitializer is code of the transport.
