@@ -63,11 +63,7 @@ final class FaultTask: TransportTask, TransportDelegate {
         }
         let base = transport.base.task(for: request, id: id, delegate: self)
         box.withLock { $0.base = base }
-        base.resume()
-        let (isCancelled, allowed, isPaused) = box.withLock { ($0.isCancelled, $0.allowed, $0.isPaused) }
-        if allowed > request.initialAllowance { base.allow(upTo: allowed) }
-        if isCancelled { return base.cancel() }
-        if isPaused { pace() }
+        base.start(granted: request.initialAllowance) { box.withLock { $0.calls } }
     }
 
     /// Gives the base's task the wanted pace. Another thread may change it meanwhile, so it is read again after each
@@ -133,7 +129,7 @@ struct FaultState {
     var base: (any TransportTask)?
     var allowed: UInt64
     var isSuspended = false
-    private(set) var isCancelled = false
+    private var isCancelled = false
     private let fault: FaultPlan.Fault?
     private var hasResumed = false
     private var hasBegun = false
@@ -150,6 +146,8 @@ struct FaultState {
     }
 
     var isPaused: Bool { isSuspended || isPausing }
+
+    var calls: EarlyCalls { EarlyCalls(isSuspended: isPaused, isCancelled: isCancelled, allowed: allowed) }
 
     mutating func isFirstResume() -> Bool {
         isSuspended = false

@@ -34,7 +34,29 @@ public struct TransportTaskID: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "task \(rawValue)" }
 }
 
+/// The calls that a task got before it had a task of its base, which has to learn of them.
+package struct EarlyCalls: Sendable {
+    package var isSuspended: Bool
+    package var isCancelled: Bool
+    /// The position up to which the body may be delivered.
+    package var allowed: UInt64
+
+    package init(isSuspended: Bool, isCancelled: Bool, allowed: UInt64) {
+        (self.isSuspended, self.isCancelled, self.allowed) = (isSuspended, isCancelled, allowed)
+    }
+}
+
 extension TransportTask {
+    /// Resumes a new task and repeats earlier calls. Calls may come meanwhile, so they are read again after each step.
+    ///
+    /// - Parameter granted: The allowance of the task's request.
+    package func start(granted: UInt64, repeating calls: () -> EarlyCalls) {
+        resume()
+        follow { calls().isSuspended }
+        if case let allowed = calls().allowed, allowed > granted { allow(upTo: allowed) }
+        if calls().isCancelled { cancel() }
+    }
+
     /// Suspends and resumes a task that was just resumed, until it has the wanted pace. Another thread may change the
     /// wanted pace meanwhile, so it is read again after each call.
     package func follow(isSuspended: () -> Bool) {

@@ -56,16 +56,15 @@ struct AdmittingState {
 
     private var phase = Phase.idle
     private var inner: (any TransportTask)?
-    private var allowed: UInt64
-    private(set) var isSuspended = true
-    private var isCancelled = false
+    private var calls: EarlyCalls
     /// The error of an end that the announcing thread has to report.
     private var endError: TransportError?
     /// The time at which the hop began to wait.
     private var waitsSince: ContinuousClock.Instant?
 
     init(delegate: any TransportDelegate, allowed: UInt64) {
-        (self.delegate, self.allowed) = (delegate, allowed)
+        self.delegate = delegate
+        calls = EarlyCalls(isSuspended: true, isCancelled: false, allowed: allowed)
     }
 
     var hasEnded: Bool {
@@ -77,7 +76,7 @@ struct AdmittingState {
     /// Returns whether this is the first call, after which the admissions are asked, and the base's task, which has to
     /// learn of the call.
     mutating func resume() -> (isFirst: Bool, (any TransportTask)?) {
-        isSuspended = false
+        calls.isSuspended = false
         guard case .idle = phase else { return (false, inner) }
         phase = .asked(0)
         return (true, nil)
@@ -86,13 +85,13 @@ struct AdmittingState {
     /// Returns the base's task, which has to learn of the call.
     mutating func suspend() -> (any TransportTask)? {
         if case .idle = phase { return nil }
-        isSuspended = true
+        calls.isSuspended = true
         return inner
     }
 
     /// Notes the position. Returns the base's task if it has to learn of it.
     mutating func allow(upTo position: UInt64) -> (any TransportTask)? {
-        allowed = max(allowed, position)
+        calls.allowed = max(calls.allowed, position)
         return inner
     }
 
@@ -107,7 +106,7 @@ struct AdmittingState {
             endError = endError ?? error
             return .none
         case .sending:
-            isCancelled = true
+            calls.isCancelled = true
             return .none
         case .sent: return inner.map(Ending.forward) ?? .none
         case .ended: return .none
@@ -200,16 +199,12 @@ struct AdmittingState {
         return (delegate, waited)
     }
 
-    /// Keeps the base's task. Returns the position that it may deliver up to.
-    mutating func keep(_ inner: any TransportTask) -> UInt64 {
-        self.inner = inner
-        return allowed
-    }
+    mutating func keep(_ inner: any TransportTask) { self.inner = inner }
 
-    /// Notes that the base's task was resumed. Returns whether the task was cancelled before.
-    mutating func endSending() -> Bool {
+    /// Notes that the base's task was resumed. Returns the calls that came before.
+    mutating func endSending() -> EarlyCalls {
         receive()
-        return isCancelled
+        return calls
     }
 
     /// Notes an event of the base's task, which was resumed therefore.

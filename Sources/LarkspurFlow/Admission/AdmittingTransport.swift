@@ -153,12 +153,8 @@ final class AdmittingTask: TransportTask, TransportDelegate {
             delegate.received(.admission(.admitted(after: waited)), for: id)
         }
         let inner = transport.base.task(for: request, id: id, delegate: self)
-        let allowed = box.withLock { $0.keep(inner) }
-        if allowed > request.initialAllowance { inner.allow(upTo: allowed) }
-        inner.resume()
-        if box.withLock({ $0.endSending() }) { inner.cancel() }
-        // A call that came before the start has not reached the base's task, or it was overtaken by the start.
-        inner.follow { box.withLock { $0.isSuspended } }
+        box.withLock { $0.keep(inner) }
+        inner.start(granted: request.initialAllowance) { box.withLock { $0.endSending() } }
     }
 
     // MARK: The base's side

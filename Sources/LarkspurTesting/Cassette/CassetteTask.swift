@@ -10,9 +10,7 @@ final class CassetteTask: TransportTask {
         var base: (any TransportTask)?
         /// Whether the task was resumed, or cancelled before.
         var hasBegun = false
-        var isSuspended = false
-        var isCancelled = false
-        var allowance: UInt64 = 0
+        var calls: EarlyCalls
         var body: CassetteBodyReader?
     }
 
@@ -20,17 +18,19 @@ final class CassetteTask: TransportTask {
     private let request: TransportRequest
     private let cassette: Cassette
     private let delegate: Protected<(any TransportDelegate)?>
-    private let state = Protected(State())
+    private let state: Protected<State>
 
     init(_ id: TransportTaskID, _ request: TransportRequest, _ cassette: Cassette, _ delegate: any TransportDelegate) {
         (self.id, self.request, self.cassette) = (id, request, cassette)
         self.delegate = Protected(delegate)
+        let calls = EarlyCalls(isSuspended: false, isCancelled: false, allowed: request.initialAllowance)
+        state = Protected(State(calls: calls))
     }
 
     func resume() {
         let (isFirst, base) = state.withLock { state in
             defer { state.hasBegun = true }
-            state.isSuspended = false
+            state.calls.isSuspended = false
             return (!state.hasBegun, state.base)
         }
         guard isFirst else { return base?.resume() ?? () }
@@ -39,14 +39,14 @@ final class CassetteTask: TransportTask {
 
     func suspend() {
         state.withLock { state in
-            state.isSuspended = true
+            state.calls.isSuspended = true
             return state.base
         }?.suspend()
     }
 
     func cancel() {
         let (isUnbegun, base, body) = state.withLock { state in
-            defer { (state.hasBegun, state.isCancelled) = (true, true) }
+            defer { (state.hasBegun, state.calls.isCancelled) = (true, true) }
             return (!state.hasBegun, state.base, state.body.take())
         }
         body?.cancel()
@@ -60,7 +60,7 @@ final class CassetteTask: TransportTask {
 
     func allow(upTo position: UInt64) {
         state.withLock { state in
-            state.allowance = max(state.allowance, position)
+            state.calls.allowed = max(state.calls.allowed, position)
             return state.base
         }?.allow(upTo: position)
     }
@@ -85,8 +85,8 @@ final class CassetteTask: TransportTask {
             }
         }
         let isCancelled = state.withLock { state in
-            if !state.isCancelled { state.body = reader }
-            return state.isCancelled
+            if !state.calls.isCancelled { state.body = reader }
+            return state.calls.isCancelled
         }
         if isCancelled {
             reader.cancel()
@@ -105,20 +105,15 @@ final class CassetteTask: TransportTask {
     ///
     /// - Parameter body: The request's body, if it was read.
     private func answer(_ choice: CassetteDeck.Choice, _ body: Data?) {
-        if state.withLock({ $0.isCancelled }) { return end(.cancelled, isResumed: true) }
+        if state.withLock({ $0.calls.isCancelled }) { return end(.cancelled, isResumed: true) }
         guard let delegate = delegate.withLock({ $0.take() }) else { return }
         var request = request
         if let body { request.body = choice.isPlayed || !request.body.isReplayable ? .data(body) : request.body }
         // The task is suspended after its start, and would deliver a whole body in between.
-        let allowed = request.initialAllowance
-        if state.withLock({ $0.isSuspended }) { request.initialAllowance = 0 }
+        if state.withLock({ $0.calls.isSuspended }) { request.initialAllowance = 0 }
         let base = cassette.task(for: choice, request, id: id, delegate: delegate)
         state.withLock { $0.base = base }
-        base.resume()
-        base.follow { state.withLock { $0.isSuspended } }
-        let (allowance, isCancelled) = state.withLock { ($0.allowance, $0.isCancelled) }
-        base.allow(upTo: max(allowed, allowance))
-        if isCancelled { base.cancel() }
+        base.start(granted: request.initialAllowance) { state.withLock { $0.calls } }
     }
 
     /// Ends the task without an answer, so that no entry counts as played.
