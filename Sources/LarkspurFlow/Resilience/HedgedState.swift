@@ -5,9 +5,19 @@
 struct HedgedState {
     enum Leg { case first, second }
 
-    private enum Progress {
-        case notSent, inFlight
-        case ended(TransportError?)
+    private enum Phase: Equatable {
+        /// Before the first `resume()`.
+        case idle
+        /// No request has a head.
+        case racing
+        case won(Leg)
+        case over
+    }
+
+    /// The second request.
+    private struct Hedge {
+        let task: any TransportTask
+        let delay: Duration
     }
 
     /// The work after an event.
@@ -27,58 +37,53 @@ struct HedgedState {
     var timer: DeadlineTimer?
     /// The time at which the hop began.
     var started = Duration.zero
-    private(set) var isSuspended = true
-    private(set) var allowed: UInt64
-    private var second: (any TransportTask)?
+    private var hedge: Hedge?
+    private var phase = Phase.idle
     private var delegate: (any TransportDelegate)?
-    private var firstProgress = Progress.notSent
-    private var secondProgress = Progress.notSent
-    private var winner: Leg?
-    private var hedgedAfter: Duration?
-    private var isCancelled = false
-    private var isOver = false
+    private var calls: EarlyCalls
     private var sent: UInt64 = 0
-    /// The metrics of a request that has failed without a head.
+    /// The metrics and the errors of the requests that have ended without a head.
     private var metrics: [Leg: TransportMetrics] = [:]
+    private var errors: [Leg: TransportError?] = [:]
     private var queue: [TransportEvent] = []
     private var isDelivering = false
 
-    init(delegate: any TransportDelegate, allowed: UInt64) { (self.delegate, self.allowed) = (delegate, allowed) }
+    init(delegate: any TransportDelegate, allowed: UInt64) {
+        self.delegate = delegate
+        calls = EarlyCalls(isSuspended: true, isCancelled: false, allowed: allowed)
+    }
 
     // MARK: Control
 
-    var legs: [any TransportTask] { [first, second].compactMap(\.self) }
+    var legs: [any TransportTask] { [first, hedge?.task].compactMap(\.self) }
 
     /// Returns whether this is the first call.
     mutating func resume() -> Bool {
-        isSuspended = false
-        guard case .notSent = firstProgress, !isCancelled else { return false }
-        firstProgress = .inFlight
+        calls.isSuspended = false
+        guard phase == .idle else { return false }
+        phase = .racing
         return true
     }
 
     mutating func suspend() -> [any TransportTask] {
-        guard case .notSent = firstProgress else {
-            isSuspended = true
-            return legs
-        }
-        return []
+        if phase != .idle { calls.isSuspended = true }
+        return legs
     }
 
     mutating func cancel() -> [any TransportTask] {
-        isCancelled = true
+        calls.isCancelled = true
         return legs
     }
 
     /// Returns the delegate if the hop was cancelled before its start, and marks the hop as ended.
     mutating func endBeforeStart() -> (any TransportDelegate)? {
-        guard case .notSent = firstProgress, !isOver else { return nil }
-        isOver = true
+        guard phase == .idle else { return nil }
+        phase = .over
         return delegate.take()
     }
 
     mutating func allow(upTo position: UInt64) -> [any TransportTask] {
-        allowed = max(allowed, position)
+        calls.allowed = max(calls.allowed, position)
         return legs
     }
 
@@ -86,48 +91,51 @@ struct HedgedState {
 
     /// Returns false if the timer is not needed any more.
     mutating func keep(_ timer: DeadlineTimer) -> Bool {
-        guard winner == nil, !isOver, !isCancelled else { return false }
+        guard phase == .racing, !calls.isCancelled else { return false }
         self.timer = timer
         return true
     }
 
     var mayHedge: Bool {
-        guard case .inFlight = firstProgress, case .notSent = secondProgress else { return false }
-        return winner == nil && !isCancelled && !isSuspended
+        phase == .racing && hedge == nil && errors[.first] == nil && !calls.isCancelled && !calls.isSuspended
     }
 
-    /// Whether one of the requests is not needed any more.
-    func isOver(_ leg: any TransportTask) -> Bool {
-        isCancelled || isOver || winner == .first && leg === second || winner == .second && leg === first
+    /// Returns the calls that a request has to learn of. A request that is not needed any more is cancelled.
+    func calls(of leg: Leg) -> EarlyCalls {
+        var calls = calls
+        calls.isCancelled = calls.isCancelled || phase != .racing && phase != .won(leg)
+        return calls
     }
 
     /// Keeps the second request. Returns false if it is not needed any more.
     mutating func hedge(_ task: any TransportTask, after delay: Duration) -> Bool {
         guard mayHedge else { return false }
-        (second, secondProgress, hedgedAfter) = (task, .inFlight, delay)
+        hedge = Hedge(task: task, delay: delay)
         return true
     }
 
     // MARK: Events
 
     /// Returns the receiver of the questions of a request.
-    func receiver(of leg: Leg) -> (any TransportDelegate)? { winner == nil || winner == leg ? delegate : nil }
+    func receiver(of leg: Leg) -> (any TransportDelegate)? {
+        phase == .racing || phase == .won(leg) ? delegate : nil
+    }
 
     mutating func receive(_ event: TransportEvent, from leg: Leg) -> Step {
         var step = Step()
-        guard !isOver, winner == nil || winner == leg else { return step }
+        let isRacing = phase == .racing
         // A second request that was not kept does not count.
-        if leg == .second, case .notSent = secondProgress { return step }
+        guard isRacing || phase == .won(leg), leg == .first || hedge != nil else { return step }
         switch event {
-        case .admission: if leg == .first, winner == nil { queue.append(event) }
-        case .information: if leg == winner ?? .first { queue.append(event) }
+        case .admission: if leg == .first, isRacing { queue.append(event) }
+        case .information: if leg == .first || !isRacing { queue.append(event) }
         case .bodySent(let count): pass(count, event)
         case .cache, .head:
-            if winner == nil { decide(leg, &step) }
+            if isRacing { decide(leg, &step) }
             queue.append(event)
         case .body, .trailers: queue.append(event)
         case .metrics(let value):
-            if winner == nil { metrics[leg] = value } else { queue.append(.metrics(recorded(value))) }
+            if isRacing { metrics[leg] = value } else { queue.append(.metrics(recorded(value))) }
         case .completed(let error): complete(error, leg, &step)
         }
         step.delivers = !queue.isEmpty && isDelivering.setOnce()
@@ -146,42 +154,40 @@ struct HedgedState {
 
     /// With two requests, the number of sent bytes never falls.
     private mutating func pass(_ count: UInt64, _ event: TransportEvent) {
-        if second != nil, count <= sent { return }
+        if hedge != nil, count <= sent { return }
         sent = count
         queue.append(event)
     }
 
     private mutating func decide(_ leg: Leg, _ step: inout Step) {
-        winner = leg
+        phase = .won(leg)
         step.isDecided = true
-        step.hedgedAfter = hedgedAfter
+        step.hedgedAfter = hedge?.delay
         step.timer = timer.take()
-        step.loser = leg == .first ? second : first
+        step.loser = leg == .first ? hedge?.task : first
     }
 
     private mutating func complete(_ error: TransportError?, _ leg: Leg, _ step: inout Step) {
-        if winner == nil {
-            if leg == .first { firstProgress = .ended(error) } else { secondProgress = .ended(error) }
-            let other = leg == .first ? secondProgress : firstProgress
-            if case .inFlight = other, !isCancelled { return }
+        if phase == .racing {
+            errors[leg] = .some(error)
+            let isOtherInFlight = leg == .second ? errors[.first] == nil : hedge != nil && errors[.second] == nil
+            if isOtherInFlight, !calls.isCancelled { return }
             step.timer = timer.take()
-            // Both have failed, or the only one: the first one's error is the hop's.
-            var failure = error
-            if !isCancelled, case .ended(let firstError) = firstProgress { failure = firstError }
             queue.append(.metrics(recorded(metrics[.first] ?? metrics[leg] ?? TransportMetrics())))
-            queue.append(.completed(failure))
+            // Both have failed, or the only one: the first one's error is the hop's.
+            queue.append(.completed(calls.isCancelled ? error : errors[.first] ?? error))
         } else {
             queue.append(.completed(error))
         }
-        isOver = true
+        phase = .over
         step.ended = legs
-        (first, second) = (nil, nil)
+        (first, hedge) = (nil, nil)
     }
 
     private func recorded(_ metrics: TransportMetrics) -> TransportMetrics {
-        guard let hedgedAfter else { return metrics }
+        guard let hedge else { return metrics }
         var metrics = metrics
-        metrics.hedge = HedgeRecord(after: hedgedAfter, hasWon: winner == .second)
+        metrics.hedge = HedgeRecord(after: hedge.delay, hasWon: phase == .won(.second))
         return metrics
     }
 }

@@ -27,16 +27,11 @@ final class HedgedTask: TransportTask {
         let first = transport.base.task(for: request, id: id, delegate: HedgeLeg(self, .first))
         box.withLock { $0.first = first }
         if let delay = transport.begin(request.url.origin) { setTimer(delay) }
-        start(first)
+        start(first, .first)
     }
 
-    /// Starts one of the two requests, and repeats the calls that came before.
-    private func start(_ leg: any TransportTask) {
-        leg.resume()
-        let (isOver, position) = box.withLock { ($0.isOver(leg), $0.allowed) }
-        if position > request.initialAllowance { leg.allow(upTo: position) }
-        if isOver { return leg.cancel() }
-        leg.follow { box.withLock { $0.isSuspended } }
+    private func start(_ task: any TransportTask, _ leg: HedgedState.Leg) {
+        task.start(granted: request.initialAllowance) { box.withLock { $0.calls(of: leg) } }
     }
 
     func suspend() { for leg in box.withLock({ $0.suspend() }) { leg.suspend() } }
@@ -71,7 +66,7 @@ final class HedgedTask: TransportTask {
             transport.giveBack()
             return second.cancel()
         }
-        start(second)
+        start(second, .second)
     }
 
     // MARK: Events
