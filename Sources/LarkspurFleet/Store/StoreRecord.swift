@@ -96,8 +96,38 @@ struct StoreRecord: Sendable, Hashable {
     }
 }
 
+/// A value to store, with its lifetime; nil for no limit.
+struct NewValue: Sendable {
+    let data: Data
+    let version = StoreVersion.random()
+    let lifetime: Duration?
+}
+
+/// A store that sets and removes values in the same way.
+protocol ValueStore: SharedStore {
+    /// Replaces or removes a value. Returns false if the condition is not met.
+    func change(
+        _ key: String, to new: NewValue?, if condition: StoreCondition, under lease: StoreLease?
+    ) async throws(StoreError) -> Bool
+}
+
+extension ValueStore {
+    public func set(
+        _ value: Data, for key: String, if condition: StoreCondition, lifetime: Duration?, under lease: StoreLease?
+    ) async throws(StoreError) -> StoreVersion? {
+        try StoreRecord.check(value)
+        if let lifetime { try StoreRecord.check(lifetime) }
+        let new = NewValue(data: value, lifetime: lifetime)
+        return try await change(key, to: new, if: condition, under: lease) ? new.version : nil
+    }
+
+    public func removeValue(
+        for key: String, if condition: StoreCondition, under lease: StoreLease?
+    ) async throws(StoreError) -> Bool { try await change(key, to: nil, if: condition, under: lease) }
+}
+
 /// A store that keeps a record for each name, and changes one record at a time.
-protocol RecordStore: SharedStore {
+protocol RecordStore: ValueStore {
     /// Reads a record, or an empty one if there is none.
     func read(_ name: RecordName) async throws(StoreError) -> (StoreRecord, now: Duration)
 
@@ -132,26 +162,13 @@ extension RecordStore {
         return record.stored(at: now)
     }
 
-    public func set(
-        _ value: Data, for key: String, if condition: StoreCondition, lifetime: Duration?, under lease: StoreLease?
-    ) async throws(StoreError) -> StoreVersion? {
-        try StoreRecord.check(value)
-        if let lifetime { try StoreRecord.check(lifetime) }
-        let version = StoreVersion.random()
-        let isStored = try await change(RecordName(.value, key)) { record, now in
-            Swift.Result { () throws(StoreError) in
-                try record.set(value, version, if: condition, lifetime: lifetime, under: lease, at: now)
-            }
-        }
-        return isStored ? version : nil
-    }
-
-    public func removeValue(
-        for key: String, if condition: StoreCondition, under lease: StoreLease?
+    func change(
+        _ key: String, to new: NewValue?, if condition: StoreCondition, under lease: StoreLease?
     ) async throws(StoreError) -> Bool {
         try await change(RecordName(.value, key)) { record, now in
             Swift.Result { () throws(StoreError) in
-                try record.set(nil, .random(), if: condition, lifetime: nil, under: lease, at: now)
+                try record.set(
+                    new?.data, new?.version ?? .random(), if: condition, lifetime: new?.lifetime, under: lease, at: now)
             }
         }
     }

@@ -16,7 +16,7 @@ import Larkspur
 /// The server keeps the fencing numbers of a lease, and of a value that was written under a lease, for seven days after
 /// the last use. It must not evict keys: its `maxmemory-policy` is `noeviction`. A change that the server had
 /// acknowledged can be lost if the server fails before it has saved the change or a replica has it.
-public final class ValkeyStore: SharedStore {
+public final class ValkeyStore: ValueStore {
     /// The time that the server remembers leases and fences, in milliseconds.
     private static let retention = String(7 * 24 * 3_600 * 1_000)
 
@@ -127,26 +127,8 @@ public final class ValkeyStore: SharedStore {
         }
     }
 
-    public func set(
-        _ value: Data, for key: String, if condition: StoreCondition, lifetime: Duration?, under lease: StoreLease?
-    ) async throws(StoreError) -> StoreVersion? {
-        try StoreRecord.check(value)
-        if let lifetime { try StoreRecord.check(lifetime) }
-        let version = StoreVersion.random()
-        let isStored = try await change(
-            key, to: (value, version), if: condition, lifetime: lifetime, under: lease)
-        return isStored ? version : nil
-    }
-
-    public func removeValue(
-        for key: String, if condition: StoreCondition, under lease: StoreLease?
-    ) async throws(StoreError) -> Bool {
-        try await change(key, to: nil, if: condition, lifetime: nil, under: lease)
-    }
-
-    private func change(
-        _ key: String, to new: (data: Data, version: StoreVersion)?, if condition: StoreCondition, lifetime: Duration?,
-        under lease: StoreLease?
+    func change(
+        _ key: String, to new: NewValue?, if condition: StoreCondition, under lease: StoreLease?
     ) async throws(StoreError) -> Bool {
         let name = try RecordName(.value, key)
         let expected =
@@ -157,7 +139,7 @@ public final class ValkeyStore: SharedStore {
             }
         let arguments = [
             expected, lease.map { String($0.number) } ?? "", new.map { String($0.version.number) } ?? "",
-            lifetime.map { String($0.wholeMicroseconds) } ?? "", Self.retention,
+            new?.lifetime.map { String($0.wholeMicroseconds) } ?? "", Self.retention,
         ]
         let reply = try await run(
             .set, [self.key("value", name), self.key("fence", name)], arguments,
