@@ -122,8 +122,8 @@ extension WebSocketCore {
                     RequestError(.timedOut, "the server did not answer a ping within \(limit.readable)")))
         }
         let isFirst = link.withLock { link -> Bool in
-            guard link.phase == .open, link.failure == nil else { return false }
-            link.failure = RequestError(
+            guard link.phase == .open, link.connection.failure == nil else { return false }
+            link.connection.failure = RequestError(
                 .connectionLost,
                 "the server did not answer a ping within \(limit.readable), so the connection counts as lost")
             link.phase = .closing

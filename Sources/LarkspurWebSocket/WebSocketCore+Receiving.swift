@@ -69,7 +69,7 @@ extension WebSocketCore {
     }
 
     private func handle(_ batch: Batch) {
-        if batch.isFirst { link.withLock { $0.hasReceived = true } }
+        if batch.isFirst { link.withLock { $0.connection.hasReceived = true } }
         if !batch.pings.isEmpty { answer(batch.pings, batch.pingCount) }
         if !batch.messages.isEmpty {
             tell(of: batch)
@@ -87,7 +87,7 @@ extension WebSocketCore {
 
     private func answer(_ pings: [Data], _ count: Int) {
         let wake = link.withLock { link -> WebSocketLink.Wake? in
-            guard !link.hasSentClose else { return nil }
+            guard !link.connection.hasSentClose else { return nil }
             link.answer(pings)
             return link.takeWake()
         }
@@ -98,13 +98,15 @@ extension WebSocketCore {
     /// Handles the server's close: answers it, unless it is the answer to a close of this side.
     private func receiveClose(_ code: WebSocketCloseCode, _ reason: String) {
         let (isFirst, wake) = link.withLock { link -> (Bool, WebSocketLink.Wake?) in
-            guard link.peerClose == nil, link.failure == nil, link.phase != .ended else { return (false, nil) }
-            link.peerClose = (code, reason)
-            link.isClosedByPeer = !link.hasSentClose
+            guard link.connection.peerClose == nil, link.connection.failure == nil, link.ending == nil else {
+                return (false, nil)
+            }
+            let isFirst = !link.connection.hasSentClose
+            link.connection.peerClose = (code, reason, isFirst)
             link.sendClose(code, "")
             link.phase = .closing
-            link.endsStream = true
-            return (link.isClosedByPeer, link.takeWake())
+            link.connection.endsStream = true
+            return (isFirst, link.takeWake())
         }
         if isFirst { tell(.closing) }
         limitClose()
@@ -122,11 +124,11 @@ extension WebSocketCore {
                 : "the server violated the WebSocket protocol: \(violation.message)",
             underlying: violation)
         let wake = link.withLock { link -> WebSocketLink.Wake? in
-            guard link.failure == nil, link.phase != .ended else { return nil }
-            link.failure = error
+            guard link.connection.failure == nil, link.ending == nil else { return nil }
+            link.connection.failure = error
             link.sendClose(violation.code, violation.message)
             link.phase = .closing
-            link.endsStream = true
+            link.connection.endsStream = true
             return link.takeWake()
         }
         tell(.closing)

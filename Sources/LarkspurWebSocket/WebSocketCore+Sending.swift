@@ -42,14 +42,14 @@ extension WebSocketCore {
                 link.giveUpTurn(number)
                 return .refused(refusal)
             }
-            let goesFirst = hook != nil && link.phase == .greeting && !link.isEncoding && number == nil
+            let goesFirst = hook != nil && link.phase == .greeting && !link.connection.isEncoding && number == nil
             guard goesFirst || link.maySend(number) else { return .wait }
             guard link.phase == .open || goesFirst else {
                 link.accept(message)
                 return .accepted(wake: nil)
             }
-            guard isQuick(message, link.agreement) else {
-                link.isEncoding = true
+            guard isQuick(message, link.connection.agreement) else {
+                link.connection.isEncoding = true
                 return .encode(attempt: link.attempt)
             }
             do { try link.encode(message, isOfHook: hook != nil) } catch { return .refused(error) }
@@ -73,7 +73,7 @@ extension WebSocketCore {
         }
         let (isAdded, wake) = link.withLock { link -> (Bool, WebSocketLink.Wake?) in
             guard case .success(let frames) = result else {
-                if link.attempt == attempt { link.isEncoding = false }
+                if link.attempt == attempt { link.connection.isEncoding = false }
                 return (false, nil)
             }
             return (link.add(message, frames, of: attempt, isOfHook: isOfHook), link.takeWake())
@@ -102,7 +102,7 @@ extension WebSocketCore {
         let senders = link.withLock { link -> [WebSocketLink.Sender] in
             switch link.phase {
             case .connecting, .greeting, .open: link.nextSender().map { [$0] } ?? []
-            case .closing, .ended: link.takeSenders()
+            case .closing: link.takeSenders()
             }
         }
         for sender in senders { sender.continuation.resume(returning: .success(())) }
@@ -114,7 +114,7 @@ extension WebSocketCore {
             let (next, wake) = link.withLock { link -> ((WebSocketMessage, attempt: UInt64)?, WebSocketLink.Wake?) in
                 guard link.phase == .greeting else { return (nil, nil) }
                 if let message = link.takeWaiting() {
-                    link.isEncoding = true
+                    link.connection.isEncoding = true
                     return ((message, link.attempt), nil)
                 }
                 link.phase = link.ownClose == nil ? .open : .closing
@@ -133,16 +133,16 @@ extension WebSocketCore {
     /// connection is cancelled.
     func beginClose(_ code: WebSocketCloseCode, _ reason: String) {
         let (isOpen, isFirst, wake) = link.withLock { link -> (Bool, Bool, WebSocketLink.Wake?) in
-            guard link.phase != .ended, link.ownClose == nil else { return (true, false, nil) }
+            guard link.ending == nil, link.ownClose == nil else { return (true, false, nil) }
             // From now on, the request does not connect again, even if the connection is just ending.
             link.ownClose = (code, reason)
             switch link.phase {
             case .connecting: return (false, true, nil)
             case .greeting: return (true, true, nil)  // the close is sent after the messages that wait
-            case .closing, .ended: return (true, true, nil)
+            case .closing: return (true, true, nil)
             case .open:
                 link.phase = .closing
-                if !link.isEncoding { link.sendClose(code, reason) }
+                if !link.connection.isEncoding { link.sendClose(code, reason) }
                 return (true, true, link.takeWake())
             }
         }
@@ -174,7 +174,8 @@ extension WebSocketCore {
             core?.endHop()
         }
         let useless = link.withLock { link -> DeadlineTimer? in
-            guard link.phase == .closing || link.phase == .greeting, link.attempt == attempt, link.closeTimer == nil
+            guard link.phase == .closing || link.phase == .greeting, link.attempt == attempt, link.ending == nil,
+                link.closeTimer == nil
             else { return timer }
             link.closeTimer = timer
             return nil
@@ -205,7 +206,7 @@ final class WebSocketStream: TransportBodyStream {
 
     func begin(wake: @escaping @Sendable () -> Void) {
         socket.link.withLock { link in
-            if link.attempt == attempt { link.wake = wake }
+            if link.attempt == attempt { link.connection.wake = wake }
         }
     }
 
@@ -225,8 +226,8 @@ final class WebSocketStream: TransportBodyStream {
     func end() {
         let wake = socket.link.withLock { link -> WebSocketLink.Wake? in
             guard link.attempt == attempt else { return nil }
-            link.hasStreamEnded = true
-            return link.wake.take()
+            link.connection.hasStreamEnded = true
+            return link.connection.wake.take()
         }
         withExtendedLifetime(wake) {}  // released after unlocking
         socket.leaveHook(of: attempt)

@@ -49,7 +49,7 @@ final class WebSocketCore: BodyReceiver {
     /// The request's core, which owns this object; nil when the request is released.
     var core: RequestCore? { owner.withLock { $0.core } }
 
-    var agreement: WebSocketAgreement? { link.withLock { $0.agreement } }
+    var agreement: WebSocketAgreement? { link.withLock { $0.connection.agreement } }
 
     func emit(_ event: @autoclosure () -> WebSocketEvent) { core?.emit(.webSocket(event())) }
 
@@ -93,7 +93,8 @@ final class WebSocketCore: BodyReceiver {
                     WebSocketStream(self, attempt: attempt)
                 })
             request.translator = { [self] in
-                WebSocketTranslator(key: link.withLock { $0.key }, maximumMessageSize: options.maximumMessageSize)
+                let key = link.withLock { $0.connection.key }
+                return WebSocketTranslator(key: key, maximumMessageSize: options.maximumMessageSize)
             }
         }
     }
@@ -102,7 +103,7 @@ final class WebSocketCore: BodyReceiver {
     /// in a body so gets that body.
     func check(_ exchange: CompletedExchange) throws {
         guard let head = exchange.head else { return }
-        let key = link.withLock { $0.key }
+        let key = link.withLock { $0.connection.key }
         guard head.status == 101 else {
             let status = StatusText.described(head.status)
             throw RequestError(
@@ -115,7 +116,7 @@ final class WebSocketCore: BodyReceiver {
         do throws(WebSocketRefusal) {
             let agreement = try WebSocketHandshake.check(
                 head, key: key, protocols: protocols, compression: options.compression)
-            link.withLock { $0.agreement = agreement }
+            link.withLock { $0.connection.agreement = agreement }
         } catch {
             throw RequestError(.webSocketHandshakeFailed, "the WebSocket handshake failed: \(error.reason)")
         }
@@ -128,9 +129,8 @@ final class WebSocketCore: BodyReceiver {
         core?.retireDeadlines()
         let age = clock.stopwatch()
         let (agreement, number) = link.withLock { link in
-            link.open(head)
-            link.age = age
-            return (link.agreement, link.openings)
+            link.open(head, age: age)
+            return (link.connection.agreement, link.openings)
         }
         let limit = options.maximumMessageSize
         parser.withLock {
@@ -175,10 +175,11 @@ final class WebSocketCore: BodyReceiver {
         let keeps = options.reconnection?.keptBytes
         // A connection that has received something, or has lasted, ends the count of failures. A server that accepts
         // connections only to close them thus meets growing delays.
-        let isUseful = link.withLock { $0.age }.map { $0() >= options.reconnection?.backoff.cap ?? .zero } ?? false
+        let age = link.withLock { $0.connection.opening?.age }
+        let isUseful = age.map { $0() >= options.reconnection?.backoff.cap ?? .zero } ?? false
         let (outcome, dropped, timers) = link.withLock { link -> (Result<Void, any Error>, Int, [DeadlineTimer?]) in
-            guard link.phase != .ended else { return (.success(()), 0, []) }  // the request was cancelled
-            if isUseful || link.hasReceived { link.failures = 0 }
+            guard link.ending == nil else { return (.success(()), 0, []) }  // the request was cancelled
+            if isUseful || link.connection.hasReceived { link.failures = 0 }
             let outcome = link.outcome(error, reconnectingAfter: options.reconnection?.closeCodes ?? [])
             guard case .failure = outcome, let keeps, link.ownClose == nil else {
                 link.phase = .closing  // no further message is accepted
@@ -208,7 +209,7 @@ final class WebSocketCore: BodyReceiver {
     /// Returns the retriers of a failed attempt. Only the rules for reconnection decide about a lost connection. About
     /// a failed handshake, the session's and the request's retriers decide first.
     func retriers(among interceptors: [any RequestInterceptor]) -> [any RequestInterceptor] {
-        let (isOver, wasOpen) = link.withLock { ($0.ownClose != nil, $0.head != nil) }
+        let (isOver, wasOpen) = link.withLock { ($0.ownClose != nil, $0.connection.opening != nil) }
         if isOver { return [] }
         let own = options.reconnection.map { [WebSocketReconnector(self, $0)] } ?? []
         return (wasOpen ? [] : interceptors) + own
@@ -216,7 +217,7 @@ final class WebSocketCore: BodyReceiver {
 
     func result(_ exchange: CompletedExchange) async -> CompletedExchange {
         let (isClosed, close) = link.withLock { link in
-            (link.ownClose != nil || link.peerClose != nil && link.failure == nil, link.close)
+            (link.ownClose != nil || link.connection.peerClose != nil && link.connection.failure == nil, link.close)
         }
         emit(.close(close))
         return isClosed ? exchange.succeeded() : exchange
@@ -236,11 +237,7 @@ final class WebSocketCore: BodyReceiver {
 
     func end(_ error: RequestError?) {
         let (rest, timers, dropped) = link.withLock { link -> (Rest, [DeadlineTimer?], Int) in
-            link.phase = .ended
-            link.error = error
-            link.endsStream = true
-            let close = link.close
-            link.final = close
+            let close = link.end(error)
             let rest = Rest(
                 close: close, senders: link.takeSenders(), opened: link.opened, closed: link.closed,
                 wake: link.takeWake())
@@ -276,8 +273,10 @@ final class WebSocketCore: BodyReceiver {
         let number = link.withLock { $0.nextNumber() }
         return try await suspended { (continuation: WebSocketLink.Opened) in
             let answer = link.withLock { link -> Result<ResponseHead, any Error>? in
-                if link.phase == .ended { return .failure(link.error ?? Self.closed) }
-                if link.phase != .connecting, link.phase != .greeting, let head = link.head { return .success(head) }
+                if let ending = link.ending { return .failure(ending.error ?? Self.closed) }
+                if link.phase != .connecting, link.phase != .greeting, let opening = link.connection.opening {
+                    return .success(opening.head)
+                }
                 link.opened.append((number, continuation))
                 return nil
             }
@@ -299,8 +298,8 @@ final class WebSocketCore: BodyReceiver {
         let number = link.withLock { $0.nextNumber() }
         return await suspended { (continuation: Continuation<WebSocketClose>) in
             let final = link.withLock { link in
-                if link.final == nil { link.closed.append((number, continuation)) }
-                return link.final
+                if link.ending == nil { link.closed.append((number, continuation)) }
+                return link.ending?.close
             }
             if let final { continuation.resume(returning: final) }
         } onCancel: {

@@ -8,10 +8,37 @@ struct WebSocketLink: ~Copyable {
         /// The handshake has succeeded. The hook for openings runs, and then accepted messages are encoded.
         case greeting
         case open
-        /// A close was sent or received, or the connection failed. No further message is accepted.
+        /// A close was sent or received, the connection failed, or the request has finished. No further message is
+        /// accepted.
         case closing
-        /// The request has finished.
-        case ended
+    }
+
+    /// The state of one attempt to connect.
+    struct Connection {
+        var key = ""
+        /// The server's response, and the function that returns the time since then; nil before.
+        var opening: (head: ResponseHead, age: @Sendable () -> Duration)?
+        var agreement: WebSocketAgreement?
+        /// Whether a message, a ping or a pong was received.
+        var hasReceived = false
+        /// Whether a thread encodes a message without the lock. Other messages wait, to keep the order.
+        var isEncoding = false
+
+        // The transport's stream
+        var wake: Wake?
+        fileprivate var isAwaited = false
+        /// The payloads of the pongs that wait for a place in `bytes`.
+        fileprivate var pongs: [Data] = []
+        fileprivate(set) var hasSentClose = false
+        /// Whether the stream ends after the last byte, and with it the connection.
+        var endsStream = false
+        /// Whether the transport has ended the stream.
+        var hasStreamEnded = false
+
+        /// The peer's close. It is the first one if this side had sent none before.
+        var peerClose: (code: WebSocketCloseCode, reason: String, isFirst: Bool)?
+        /// The reason why the connection must end, if it is not a close.
+        var failure: RequestError?
     }
 
     /// A message that waits for the opening or is in the buffer of the connection.
@@ -56,13 +83,7 @@ struct WebSocketLink: ~Copyable {
     var openings = 0
     /// The number of attempts to connect since the last connection that has proved useful.
     var failures = 0
-    /// Returns the time since the opening; nil if the connection is not open.
-    var age: (@Sendable () -> Duration)?
-    var key = ""
-    /// Whether the connection has received a message, a ping or a pong.
-    var hasReceived = false
-    var head: ResponseHead?
-    var agreement: WebSocketAgreement?
+    var connection = Connection()
 
     // Messages to send
     /// The encoder of all frames that are not compressed.
@@ -76,8 +97,6 @@ struct WebSocketLink: ~Copyable {
     /// The accepted messages that wait for the opening, in order.
     var waiting = FIFO<WebSocketMessage>()
     private(set) var waitingSize = 0
-    /// Whether a thread encodes a message without the lock. Other messages wait, to keep the order.
-    var isEncoding = false
     private(set) var senders = FIFO<Sender>()
     private var numbers: UInt64 = 0
     /// The sender that was resumed to send next.
@@ -85,29 +104,14 @@ struct WebSocketLink: ~Copyable {
     /// The error of messages that were dropped, for the next call of `send`.
     var loss: RequestError?
 
-    // The transport's stream
-    var wake: Wake?
-    private var isAwaited = false
-    /// The payloads of the pongs that wait for a place in `bytes`.
-    private var pongs: [Data] = []
     static let pongLimit = 32
-    private(set) var hasSentClose = false
-    /// Whether the stream ends after the last byte, and with it the connection.
-    var endsStream = false
-    /// Whether the transport has ended the stream.
-    var hasStreamEnded = false
     private(set) var hook: Hook?
 
     // The end
-    /// The caller's close, and the peer's close.
+    /// The caller's close.
     var ownClose: (code: WebSocketCloseCode, reason: String)?
-    var peerClose: (code: WebSocketCloseCode, reason: String)?
-    /// Whether the peer's close came first.
-    var isClosedByPeer = false
-    /// The reason why the connection must end, if it is not a close.
-    var failure: RequestError?
-    var final: WebSocketClose?
-    var error: RequestError?
+    /// The end of the request; nil before.
+    private(set) var ending: (close: WebSocketClose, error: RequestError?)?
     var closeTimer: DeadlineTimer?
     /// Limits the time that readers may take before a violation ends the connection.
     var readersTimer: DeadlineTimer?
@@ -141,8 +145,8 @@ struct WebSocketLink: ~Copyable {
         switch phase {
         // A message of the hook would be the wrong one to fail because of lost messages.
         case .connecting, .greeting, .open: return hook == nil ? loss.take() : nil
-        case .closing, .ended:
-            return error
+        case .closing:
+            return ending?.error
                 ?? RequestError(
                     .webSocketClosed, "the message was not sent, because the WebSocket is closing or closed")
         }
@@ -167,7 +171,7 @@ struct WebSocketLink: ~Copyable {
     }
 
     /// Whether a message has to wait until another one is encoded. Before the opening, messages only join a queue.
-    private var isBusy: Bool { isEncoding && phase == .open }
+    private var isBusy: Bool { connection.isEncoding && phase == .open }
 
     mutating func wait(_ sender: Sender) { senders.append(sender) }
 
@@ -216,8 +220,8 @@ struct WebSocketLink: ~Copyable {
     /// Adds a message that was encoded without the lock. Returns false if the connection no longer takes messages.
     mutating func add(_ message: WebSocketMessage, _ frames: Data, of attempt: UInt64, isOfHook: Bool) -> Bool {
         guard self.attempt == attempt else { return false }
-        isEncoding = false
-        guard !hasSentClose, phase != .connecting, phase != .ended else { return false }
+        connection.isEncoding = false
+        guard !connection.hasSentClose, phase != .connecting, ending == nil else { return false }
         writePongs()
         written += UInt64(frames.count)
         frames.withUnsafeBytes { bytes.append($0) }
@@ -227,18 +231,18 @@ struct WebSocketLink: ~Copyable {
     }
 
     /// Returns the wake callback if the transport waits for bytes.
-    mutating func takeWake() -> Wake? { isAwaited.take() ? wake : nil }
+    mutating func takeWake() -> Wake? { connection.isAwaited.take() ? connection.wake : nil }
 
     /// Answers pings. If the peer does not read the answers, only the latest pings are answered (RFC 6455, section
     /// 5.5.3).
     mutating func answer(_ pings: [Data]) {
-        pongs = (pongs + pings).suffix(Self.pongLimit)
+        connection.pongs = (connection.pongs + pings).suffix(Self.pongLimit)
         if bytes.count == 0 { writePongs() }
     }
 
     private mutating func writePongs() {
-        for pong in pongs { write { $0.writePong(pong, into: &$1) } }
-        pongs = []
+        for pong in connection.pongs { write { $0.writePong(pong, into: &$1) } }
+        connection.pongs = []
     }
 
     /// Moves bytes to the transport's buffer. Returns the result, and the sender to resume after unlocking.
@@ -248,8 +252,8 @@ struct WebSocketLink: ~Copyable {
         taken += UInt64(count)
         while let first = encoded.first, first.end <= taken { _ = encoded.popFirst() }
         if count > 0 { return (.bytes(count), nextSender()) }
-        if endsStream { return (.end, nil) }
-        isAwaited = true
+        if connection.endsStream { return (.end, nil) }
+        connection.isAwaited = true
         return (.pending, nextSender())
     }
 
@@ -276,32 +280,37 @@ struct WebSocketLink: ~Copyable {
     /// Adds a close after the bytes that are already there, and after the pongs that wait: the peer ignores what
     /// follows a close.
     mutating func sendClose(_ code: WebSocketCloseCode, _ reason: String) {
-        guard !hasSentClose else { return }
+        guard !connection.hasSentClose else { return }
         writePongs()
-        hasSentClose = true
+        connection.hasSentClose = true
         write { $0.writeClose(code, reason: reason, into: &$1) }
     }
 
     /// Prepares for another attempt to connect.
     mutating func beginAttempt(key: String) {
         attempt += 1
-        self.key = key
         phase = .connecting
-        (head, agreement, wake, pongs) = (nil, nil, nil, [])
-        (isAwaited, hasSentClose, endsStream, isEncoding, isClosedByPeer) = (false, false, false, false, false)
-        hasStreamEnded = false
-        (peerClose, failure, age, hasReceived) = (nil, nil, nil, false)
+        connection = Connection(key: key)
     }
 
-    mutating func open(_ head: ResponseHead) {
+    mutating func open(_ head: ResponseHead, age: @escaping @Sendable () -> Duration) {
         phase = .greeting
         openings += 1
-        self.head = head
+        connection.opening = (head, age)
+    }
+
+    /// Notes the end of the request. Returns its description.
+    mutating func end(_ error: RequestError?) -> WebSocketClose {
+        let close = self.close
+        phase = .closing
+        ending = (close, error)
+        connection.endsStream = true
+        return close
     }
 
     /// Notes that the hook begins. Returns false if the connection has ended already.
     mutating func begin(_ hook: Hook) -> Bool {
-        guard attempt == hook.attempt, phase == .greeting, !hasStreamEnded else { return false }
+        guard attempt == hook.attempt, phase == .greeting, !connection.hasStreamEnded else { return false }
         self.hook = hook
         return true
     }
@@ -323,9 +332,9 @@ struct WebSocketLink: ~Copyable {
     func outcome(
         _ error: (any Error)?, reconnectingAfter codes: Set<WebSocketCloseCode>
     ) -> Result<Void, any Error> {
-        if let failure { return .failure(failure) }
+        if let failure = connection.failure { return .failure(failure) }
         if ownClose != nil { return .success(()) }
-        guard let peerClose else {
+        guard let peerClose = connection.peerClose else {
             let lost = RequestError(.connectionLost, "the server closed the connection without a WebSocket close")
             return .failure(error ?? lost)
         }
@@ -341,15 +350,15 @@ struct WebSocketLink: ~Copyable {
 
     /// The description of the end.
     var close: WebSocketClose {
-        if let violation = failure?.underlying as? WebSocketViolation {
+        if let violation = connection.failure?.underlying as? WebSocketViolation {
             return WebSocketClose(code: violation.code, reason: violation.message, isClean: false, byPeer: false)
         }
-        if isClosedByPeer, let peerClose {
+        if let peerClose = connection.peerClose, peerClose.isFirst {
             return WebSocketClose(code: peerClose.code, reason: peerClose.reason, isClean: true, byPeer: true)
         }
         guard let ownClose else { return .lost }
         return WebSocketClose(
-            code: ownClose.code, reason: ownClose.reason, isClean: peerClose != nil, byPeer: false)
+            code: ownClose.code, reason: ownClose.reason, isClean: connection.peerClose != nil, byPeer: false)
     }
 }
 
@@ -358,43 +367,5 @@ extension Bool {
     fileprivate mutating func take() -> Bool {
         defer { self = false }
         return self
-    }
-}
-
-/// A queue of elements that gives its memory back when it is empty.
-struct FIFO<Element> {
-    private var elements: [Element?] = []
-    private var start = 0
-
-    var isEmpty: Bool { start == elements.count }
-    var first: Element? { isEmpty ? nil : elements[start] }
-
-    mutating func append(_ element: Element) { elements.append(element) }
-
-    mutating func popFirst() -> Element? {
-        guard !isEmpty else { return nil }
-        let element = elements[start].take()
-        start += 1
-        if start == elements.count {
-            elements.removeAll(keepingCapacity: elements.count <= 64)
-            start = 0
-        } else if start >= 1_024, start > elements.count / 2 {
-            elements.removeFirst(start)
-            start = 0
-        }
-        return element
-    }
-
-    /// Removes the first element that matches.
-    mutating func remove(where matches: (Element) -> Bool) -> Element? {
-        guard let index = elements.indices.dropFirst(start).first(where: { elements[$0].map(matches) == true }) else {
-            return nil
-        }
-        return elements.remove(at: index)
-    }
-
-    mutating func takeAll() -> [Element] {
-        defer { self = FIFO() }
-        return elements[start...].compactMap(\.self)
     }
 }

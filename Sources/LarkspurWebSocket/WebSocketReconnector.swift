@@ -11,7 +11,9 @@ struct WebSocketReconnector: RequestInterceptor {
     func adapt(_ request: inout OutgoingRequest, using state: RequestAdapterState) async throws {}
 
     func retry(_ request: any Request, for session: Session, dueTo error: RequestError) async -> RetryResult {
-        let (number, wasOpen, code) = socket.link.withLock { ($0.failures, $0.head != nil, $0.peerClose?.code) }
+        let (number, wasOpen, code) = socket.link.withLock {
+            ($0.failures, $0.connection.opening != nil, $0.connection.peerClose?.code)
+        }
         guard isTransient(error, wasOpen: wasOpen, code ?? .abnormal) else { return .doNotRetry }
         let schedule = RetrySchedule(
             limit: rules.limit, backoff: rules.backoff, maximumRetryAfter: rules.maximumRetryAfter,

@@ -142,7 +142,7 @@ struct WebSocketReadersTests {
             $0.reader = WebSocketReader(role: .client, maximumMessageSize: 100, deflate: nil)
         }
         core.link.withLock { link in
-            link.open(ResponseHead(status: 101, fields: []))
+            link.open(ResponseHead(status: 101, fields: []), age: { .zero })
             link.phase = .open
         }
         let stream = WebSocketStream(core, attempt: 0)
@@ -171,7 +171,7 @@ struct WebSocketReadersTests {
         let core = WebSocketCore(WebSocketOptions(), protocols: [])
         let stream = WebSocketStream(core, attempt: 0)
         core.link.withLock { link in
-            link.open(ResponseHead(status: 101, fields: []))
+            link.open(ResponseHead(status: 101, fields: []), age: { .zero })
             link.phase = .open
             #expect(throws: Never.self) { try link.encode(.text("hello")) }
             link.answer([Data([7])])
@@ -190,7 +190,7 @@ struct WebSocketReadersTests {
         arguments: [true, false])
     func pongBeforeMessage(isEncodedUnderLock: Bool) throws {
         var link = WebSocketLink(sendLimit: 1_000)
-        link.open(ResponseHead(status: 101, fields: []))
+        link.open(ResponseHead(status: 101, fields: []), age: { .zero })
         link.phase = .open
         try link.encode(.text("hello"))
         link.answer([Data([7]), Data([8])])
