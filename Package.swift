@@ -111,7 +111,8 @@ let package = Package(
         ),
         .target(name: "CTestWidth", path: "Tests/CTestWidth"),
         .target(
-            name: "TestSupport", dependencies: ["CTestWidth"], path: "Tests/TestSupport", swiftSettings: testSettings),
+            name: "TestSupport", dependencies: ["CTestWidth", "LarkspurBase"], path: "Tests/TestSupport",
+            swiftSettings: testSettings),
         .testTarget(
             name: "LarkspurBaseTests", dependencies: ["CTestWidth", "TestSupport", "LarkspurBase"],
             swiftSettings: testSettings),

@@ -7,14 +7,7 @@ import Testing
 @testable import LarkspurImages
 
 typealias SeededRandom = TestSupport.SeededRandom
-
-/// A counter for any thread.
-final class Counter: Sendable {
-    private let box = Guarded(0)
-
-    var value: Int { box.withLock { $0 } }
-    func increment() { box.withLock { $0 += 1 } }
-}
+typealias Counter = TestSupport.Counter
 
 extension DecodedImage {
     /// An image of one color.

@@ -114,7 +114,8 @@
             let whole = [UInt8].pattern(count + 50_000)
             let steps: [MockResponse.Step] = [
                 .head(ResponseHead(status: 200), .length(UInt64(whole.count))),
-                .body(Data(whole[..<count])), .pause { try await gate.pass() }, .body(Data(whole[count...])),
+                .body(Data(whole[..<count])), .pause { try await gate.passUnlessCancelled() },
+                .body(Data(whole[count...])),
             ]
             server.on("GET", "/", MockResponse(steps))
             let delegate = CurlTransport().start(TransportRequest(url: try RequestURL(server.url + "/")))

@@ -18,7 +18,9 @@
 
         private static func gated(_ gate: Gate) throws -> MockServer {
             let server = try MockServer()
-            server.on("GET", "/", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
+            server.on(
+                "GET", "/",
+                MockResponse([.pause { try await gate.passUnlessCancelled() }] + MockResponse.text("ok").steps))
             server.on("GET", "/now", .text("now"))
             return server
         }

@@ -34,7 +34,9 @@
         @Test("Requests beyond an origin's limit are sent in order over its connection, and do not delay other origins")
         func queue() async throws {
             let (server, other, gate) = (try MockServer(), try MockServer(), Gate())
-            server.on("GET", "/held", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
+            server.on(
+                "GET", "/held",
+                MockResponse([.pause { try await gate.passUnlessCancelled() }] + MockResponse.text("ok").steps))
             server.on("GET", "/next", .text("ok"))
             other.on("GET", "/", .text("other"))
             let transport = CurlTransport(configuration: Self.limited)
@@ -55,7 +57,9 @@
         @Test("Requests that wait for a connection slot are sent by priority")
         func priorities() async throws {
             let (server, gate) = (try MockServer(), Gate())
-            server.on("GET", "/held", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
+            server.on(
+                "GET", "/held",
+                MockResponse([.pause { try await gate.passUnlessCancelled() }] + MockResponse.text("ok").steps))
             server.on("GET", "/next", .text("ok"))
             let transport = CurlTransport(configuration: Self.limited)
             let targets: [(String, RequestPriority)] = [

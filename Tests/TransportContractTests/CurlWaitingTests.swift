@@ -15,7 +15,9 @@
         init() throws {
             server = try MockServer()
             let gate = gate
-            server.on("GET", "/", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
+            server.on(
+                "GET", "/",
+                MockResponse([.pause { try await gate.passUnlessCancelled() }] + MockResponse.text("ok").steps))
             server.on("GET", "/stall", .stall)
             server.on("GET", "/large", .text(String(repeating: "x", count: 300_000)))
             server.on("POST", "/upload") { .text("\($0.body.count)") }

@@ -81,7 +81,9 @@
         @Test("A host has at most the configured number of connections, and each is reused", arguments: [1, 3])
         func maximumPerHost(limit: Int) async throws {
             let (server, other, gate) = (try MockServer(), try server(), Gate())
-            server.on("GET", "/", MockResponse([.pause { try await gate.pass() }] + MockResponse.text("ok").steps))
+            server.on(
+                "GET", "/",
+                MockResponse([.pause { try await gate.passUnlessCancelled() }] + MockResponse.text("ok").steps))
             let transport = CurlTransport(configuration: .init { $0.maximumConnectionsPerHost = limit })
             let request = TransportRequest(url: try RequestURL(server.url + "/"))
             let delegates = (0..<12).map { _ in transport.start(request) }

@@ -52,8 +52,8 @@
             let (first, second) = (Gate(), Gate())
             defer { second.open() }
             server.on(
-                "PUT", "/dies", MockResponse([.pause { try await first.pass() }, .close]),
-                MockResponse([.pause { try await second.pass() }]))
+                "PUT", "/dies", MockResponse([.pause { try await first.passUnlessCancelled() }, .close]),
+                MockResponse([.pause { try await second.passUnlessCancelled() }]))
             let clock = EngineClock()
             let transport = CurlTransport(clock: clock)
             try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
@@ -79,7 +79,8 @@
             let server = try MockServer()
             server.on("GET", "/", .text("ok"))
             let (gate, clock) = (Gate(), EngineClock())
-            server.on("PUT", "/dies", MockResponse([.pause { try await gate.pass() }, .close]), .text("ok"))
+            server.on(
+                "PUT", "/dies", MockResponse([.pause { try await gate.passUnlessCancelled() }, .close]), .text("ok"))
             let transport = CurlTransport(clock: clock)
             try await transport.run(TransportRequest(url: try RequestURL(server.url + "/"))).check(.response("ok"))
             let body = TransportBody.data(Data(count: Self.size))

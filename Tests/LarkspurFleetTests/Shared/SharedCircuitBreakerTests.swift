@@ -172,7 +172,7 @@ struct SharedCircuitBreakerTests {
         let probe = await fleet.startProbe(other)
         store.holdsLeases.withLock { $0 = true }
         let first = Task { await process.get() }
-        await store.leases.waitForArrival()
+        await store.leases.arrived()
         async let second = process.get()
         store.leases.open()
         #expect(await first.value == "circuitOpen")

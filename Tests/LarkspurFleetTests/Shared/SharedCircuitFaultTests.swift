@@ -86,7 +86,7 @@ struct SharedCircuitFaultTests {
         let fleet = try CircuitFleet()
         let store = SlowStore()
         let process = await fleet.process(store)
-        await store.gate.waitForArrival()
+        await store.gate.arrived()
         await fleet.open(process)
         fleet.advance(by: CircuitFleet.pause)
         fleet.answer.withLock { $0 = .text("ok") }
@@ -106,7 +106,7 @@ struct SharedCircuitFaultTests {
         let slow = GatedStore(fleet.tested.store)
         let (late, other) = (await fleet.process(slow), await fleet.process())
         await fleet.open(late)
-        await slow.gate.waitForArrival()
+        await slow.gate.arrived()
         await fleet.open(other)
         try await fleet.settle(other)
         fleet.advance(by: CircuitFleet.pause)
@@ -129,7 +129,7 @@ struct SharedCircuitFaultTests {
         let store = GatedStore(failing)
         let process = await fleet.process(store)
         await fleet.open(process)
-        await store.gate.waitForArrival()
+        await store.gate.arrived()
         for _ in 0..<2 { #expect(await process.get("http://other") == "503") }
         #expect(process.isOpen("http://other"))
         failing.failNext(1)

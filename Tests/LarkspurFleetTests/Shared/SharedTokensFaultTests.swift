@@ -36,7 +36,7 @@ struct SharedTokensFaultTests {
         let (process, other) = (site.process(), site.process())
         let request = await process.session.request("http://h/")
         async let response = request.serializingString().response
-        await gate.waitForArrival()
+        await gate.arrived()
         request.cancel()
         #expect(await response.error?.isCancelled == true)
         gate.open()
@@ -92,7 +92,7 @@ struct SharedTokensFaultTests {
         site.reply(.held(gate))
         let process = site.process()
         async let text = TokenSite.text(from: process)
-        await gate.waitForArrival()
+        await gate.arrived()
         try await process.shared.save(BearerToken("token 101", refreshToken: "login"))
         gate.open()
         #expect(try await text == "ok")
@@ -175,7 +175,7 @@ struct SharedTokensFaultTests {
         site.reply(.held(gate))
         let process = site.process()
         async let text = TokenSite.text(from: process)
-        await gate.waitForArrival()
+        await gate.arrived()
         store.failNext(2)
         gate.open()
         let time = Task {

@@ -23,7 +23,7 @@ struct SharedTokensTests {
             for process in processes {
                 for _ in 0..<20 { group.addTask { try await TokenSite.text(from: process) } }
             }
-            await gate.waitForArrival()
+            await gate.arrived()
             gate.open()
             for try await text in group { #expect(text == "ok") }
         }
@@ -148,7 +148,7 @@ struct SharedTokensTests {
         site.reply(.held(gate))
         let stopped = site.process()  // its clock stands still, so it does not renew its lease
         async let text = TokenSite.text(from: stopped)
-        await gate.waitForArrival()
+        await gate.arrived()
         site.time.advance(by: .seconds(10))
         let next = site.process(ifOutcomeUnknown: .reuseOnce)
         #expect(try await TokenSite.text(from: next) == "ok")
@@ -167,7 +167,7 @@ struct SharedTokensTests {
         site.reply(.held(gate))
         let (stopped, next) = (site.process(), site.process())
         async let text = TokenSite.text(from: stopped)
-        await gate.waitForArrival()
+        await gate.arrived()
         site.time.advance(by: .seconds(10))
         #expect(await TokenSite.error(from: next)?.code == .refreshOutcomeUnknown)
         gate.open()
@@ -183,7 +183,7 @@ struct SharedTokensTests {
         site.reply(.held(gate))
         let process = site.process()
         async let text = TokenSite.text(from: process)
-        await gate.waitForArrival()
+        await gate.arrived()
         for _ in 0..<8 {
             // The wait for changes of the stored token, and the pause until the next renewal
             await process.clock.waitForSleepers(2)

@@ -2,6 +2,7 @@ import Foundation
 import Larkspur
 import LarkspurAnnex
 import LarkspurTesting
+import TestSupport
 
 @testable import LarkspurFleet
 
@@ -116,40 +117,4 @@ extension TransportRequest {
     var authorization: String? { fields.first { $0.name == "Authorization" }?.value }
 }
 
-/// A place that tasks pass when it is open.
-final class Gate: Sendable {
-    private typealias Waiter = CheckedContinuation<Void, Never>
-    private let state = Guarded((isOpen: false, waiting: [Waiter](), watchers: [Waiter]()))
-
-    func pass() async {
-        await withCheckedContinuation { waiter in
-            let (isOpen, watchers) = state.withLock { state in
-                defer { state.watchers = [] }
-                if !state.isOpen { state.waiting.append(waiter) }
-                return (state.isOpen, state.watchers)
-            }
-            if isOpen { waiter.resume() }
-            watchers.forEach { $0.resume() }
-        }
-    }
-
-    /// Waits until a task waits at the gate.
-    func waitForArrival() async {
-        await withCheckedContinuation { watcher in
-            let isThere = state.withLock { state in
-                if state.waiting.isEmpty { state.watchers.append(watcher) }
-                return !state.waiting.isEmpty
-            }
-            if isThere { watcher.resume() }
-        }
-    }
-
-    func open() {
-        let waiting = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        waiting.forEach { $0.resume() }
-    }
-}
+typealias Gate = TestSupport.Gate

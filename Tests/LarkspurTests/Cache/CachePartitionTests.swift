@@ -43,7 +43,7 @@ struct CachePartitionTests {
         for name in ["", "a", "b", "", "a"] {
             let session = Session(
                 configuration: SessionConfiguration { $0.cache = cache },
-                transport: Named(base, name.isEmpty ? .common : .named(name)))
+                transport: NamedTransport(base, name.isEmpty ? .common : .named(name)))
             values.append(await session.request("http://h/").serializingString().response.value)
         }
         #expect(values == ["1", "2", "3", "1", "2"])
@@ -73,16 +73,4 @@ struct CachePartitionTests {
         #expect(await get(session(nil)) == "2")
         #expect(await get(open) == "1")
     }
-}
-
-/// A transport with a name of its settings.
-private final class Named: TransportWrapper {
-    let base: any Transport
-    let partition: TransportPartition
-
-    init(_ base: any Transport, _ partition: TransportPartition) { (self.base, self.partition) = (base, partition) }
-
-    func task(
-        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
-    ) -> any TransportTask { base.task(for: request, id: id, delegate: delegate) }
 }

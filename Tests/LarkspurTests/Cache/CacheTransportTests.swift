@@ -66,7 +66,7 @@ struct CacheTransportTests {
         let cache = cache(place)
         let base = TransportLog().transport { _, number in .fresh("\(number)") }
         let partitions: [TransportPartition] = [.common, .named("a"), .unique(), .named("b")]
-        let transports = partitions.map { wrapping.transport(Named(base, $0)) }
+        let transports = partitions.map { wrapping.transport(NamedTransport(base, $0)) }
         for (index, transport) in transports.enumerated() {
             #expect(await get(transport, cache, wrapping) == "\(index + 1)")
         }
@@ -99,10 +99,10 @@ struct CacheTransportTests {
         for _ in 0..<2 {
             // As in a new process: a new cache, and new transports with equal settings
             let cache = cache(.disk)
-            values.append(await get(Named(base, .common), cache, .limited))
-            values.append(await get(Named(base, .named("a")), cache, .limited))
-            values.append(await get(Forwarding(Named(base, .named("a"))), cache, .hedged))
-            values.append(await get(Named(base, .unique()), cache, .limited))
+            values.append(await get(NamedTransport(base, .common), cache, .limited))
+            values.append(await get(NamedTransport(base, .named("a")), cache, .limited))
+            values.append(await get(Forwarding(NamedTransport(base, .named("a"))), cache, .hedged))
+            values.append(await get(NamedTransport(base, .unique()), cache, .limited))
             values.append(await get(Unknown(base), cache, .nothing))
         }
         #expect(values == ["1", "2", "2", "3", "4", "1", "2", "2", "5", "6"])
@@ -165,7 +165,7 @@ private struct Open: HopAdmission {
 }
 
 /// An engine with settings of its own.
-private final class Named: TransportWrapper {
+final class NamedTransport: TransportWrapper {
     let base: any Transport
     let partition: TransportPartition
 

@@ -92,7 +92,7 @@ struct HedgingTests {
     func notHedged() async throws {
         func isHedged(_ transport: HedgingTransport, _ method: String, _ body: TransportBody = .none) throws -> Bool {
             let request = TransportRequest(method: method, url: try RequestURL("http://h/"), body: body)
-            return transport.task(for: request, id: TransportTaskID(1), delegate: NoDelegate()) is HedgedTask
+            return transport.task(for: request, id: TransportTaskID(1), delegate: IgnoringDelegate()) is HedgedTask
         }
         #expect(try isHedged(transport(), "GET"))
         #expect(try isHedged(transport(), "PUT", .data(Data([1]))))
@@ -103,11 +103,6 @@ struct HedgingTests {
         #expect(try !isHedged(transport(atMost: 0), "GET"))
         #expect(try !isHedged(transport(atMost: -.infinity), "GET"))
         #expect(try !isHedged(transport(atMost: .nan), "GET"))
-    }
-
-    private final class NoDelegate: TransportDelegate {
-        func received(_ event: TransportEvent, for task: TransportTaskID) {}
-        func answer(_ question: TransportQuestion, for task: TransportTaskID) {}
     }
 
     @Test("The budget limits the second requests to a fraction of all")
@@ -148,7 +143,7 @@ struct HedgingTests {
     func model() {
         for seed in 0..<UInt64(rounds(500, nightly: 10_000)) {
             var random = SeededRandom(seed: seed)
-            let delegate = NoDelegate()
+            let delegate = IgnoringDelegate()
             let legs = [1, 2].map { HeldHop(TransportTaskID($0), delegate) { _ in } }
             var state = HedgedState(delegate: delegate, allowed: 0)
             state.first = legs[0]

@@ -83,3 +83,9 @@ final class HeldHop: TransportTask {
         delegate.received(.completed(error), for: id)
     }
 }
+
+/// A delegate that ignores all events.
+final class IgnoringDelegate: TransportDelegate {
+    func received(_ event: TransportEvent, for task: TransportTaskID) {}
+    func answer(_ question: TransportQuestion, for task: TransportTaskID) {}
+}

@@ -194,8 +194,3 @@ private final class InstantTask: TransportTask {
     func cancel() {}
     func allow(upTo position: UInt64) {}
 }
-
-private final class IgnoringDelegate: TransportDelegate {
-    func received(_ event: TransportEvent, for task: TransportTaskID) {}
-    func answer(_ question: TransportQuestion, for task: TransportTaskID) {}
-}

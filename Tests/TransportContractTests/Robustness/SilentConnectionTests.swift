@@ -40,7 +40,7 @@
             }
             try await get("/first")
             wanted.signal()
-            try await sent.pass()
+            try await sent.passUnlessCancelled()
             for path in ["/a", "/b", "/c"] { try await get(path) }
         }
 

@@ -57,7 +57,7 @@ final class ArrayStream: TransportBodyStream {
     private func wakeAtGate() {
         guard let gate, let wake = box.withLock({ $0.wake }) else { return }
         Task {  // a real stream also wakes from another thread
-            try? await gate.pass()
+            try? await gate.passUnlessCancelled()
             wake()
         }
     }

@@ -44,7 +44,7 @@
             case .head(let head): .head(ResponseHead(status: head.status, rawFields: head.rawFields), framing(of: head))
             case .bytes(let bytes): .body(Data(bytes))
             case .trailers(let fields): .trailers(HTTPHeaders(fields))
-            case .wait(let gate): .pause { try await gate.pass() }
+            case .wait(let gate): .pause { try await gate.passUnlessCancelled() }
             case .stall: .stall
             case .close: .close
             case .reset: .reset
