@@ -75,6 +75,7 @@ public struct OfflineRetrier: KeySettingRetrier {
         guard !isReachable(await monitor.feed.route(to: host), monitor.status) else { return .doNotRetry }
         // The pipeline refuses this retry itself.
         guard core.canSendAgain else { return .retry }
+        core.emit(.waitForNetwork(NetworkWaitEvent(host: host, limit: maximumWait)))
         let result = await monitor.feed.wait(
             on: session.configuration.clock, host: host, within: maximumWait, until: isReachable)
         return result == .reachable ? .retry : .doNotRetry

@@ -21,7 +21,8 @@
 /// - T4 A task that was resumed or cancelled delivers `.completed` exactly once, as its last event.
 /// - T5 Events of one task never overlap and keep this order: `.information`…, `.head`, `.body`…, `.trailers`,
 ///   `.metrics`, `.completed`. `.bodySent` may come anywhere before `.metrics`. A transport with a cache delivers
-///   `.cache` directly before `.head`. A transport with admissions delivers `.admission` before all other events.
+///   `.cache` directly before `.head`. A transport with admissions delivers `.admission` before all other events. A
+///   transport that waits for the network delivers `.waitsForNetwork` before `.head`, any number of times.
 /// - T6 A successful task delivers exactly one head. A failed task delivers at most one head, and body bytes may follow
 ///   that head. A response that ends before its final head is a failure.
 /// - T7 A task that was resumed delivers `.metrics` once, directly before `.completed`. This also applies to tasks that

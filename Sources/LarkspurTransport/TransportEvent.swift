@@ -6,6 +6,8 @@ public enum TransportEvent: Sendable {
     /// The hop waits until it may be sent, or its wait has ended. Only a transport with admissions reports it, before
     /// all other events, and only if the hop has to wait.
     case admission(AdmissionEvent)
+    /// The hop waits until the network is available. Only a transport that can wait for it reports it.
+    case waitsForNetwork
     /// The outcome of the cache. Only a transport with a cache reports it, once, directly before the head.
     case cache(CacheOutcome)
     /// The head of an interim response other than 100 and 101 has arrived (T27 in `Transport`).

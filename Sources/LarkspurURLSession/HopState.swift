@@ -73,7 +73,9 @@ struct HopState {
     private var firstByte: ContinuousClock.Instant?
     private var requestSent: ContinuousClock.Instant?
     /// Whether the platform waits for a network.
-    var isWaiting = false
+    private(set) var isWaiting = false
+    /// Whether the wait was not delivered yet.
+    private var announcesWait = false
     /// The end that follows the facts; its error is nil for a success.
     private var end: TransportError??
 
@@ -116,7 +118,7 @@ struct HopState {
         guard phase != .ended else { return nil }
         phase = .ended
         end = .some(error)
-        (head, pieces, undeliveredCount) = (nil, [], nil)
+        (head, pieces, undeliveredCount, announcesWait) = (nil, [], nil, false)
         return takeRemains()
     }
 
@@ -211,6 +213,13 @@ struct HopState {
         return true
     }
 
+    /// Notes that the platform waits for a network. Returns false if the hop has a response or has ended.
+    mutating func didWait() -> Bool {
+        guard isOpen, !hasHead else { return false }
+        (isWaiting, announcesWait) = (true, true)
+        return true
+    }
+
     mutating func didSend(_ count: UInt64) -> Bool {
         guard isOpen else { return false }
         (sent, undeliveredCount) = (count, count)
@@ -275,6 +284,10 @@ struct HopState {
 
     private mutating func nextEvent() -> TransportEvent? {
         if phase != .ended, isSuspended { return nil }
+        if announcesWait {
+            announcesWait = false
+            return .waitsForNetwork
+        }
         if let count = undeliveredCount.take() { return .bodySent(count) }
         if let head = head.take() { return .head(head) }
         if let piece = pieces.first {

@@ -245,8 +245,9 @@ final class URLSessionHop: TransportTask {
         }
 
         func isWaitingForConnectivity() {
-            box.withLock { $0.isWaiting = true }
+            guard box.withLock({ $0.didWait() }) else { return }
             setTimer()
+            deliver()
         }
 
         func didJudge() { box.withLock { $0.session }?.didJudge() }

@@ -186,7 +186,7 @@ extension TransportContractTests.Flow {
                     return taken
                 }
                 task.allow(upTo: position + 1)
-            case .admission, .information, .trailers, .bodySent, .cache, .metrics, .completed: break
+            case .admission, .waitsForNetwork, .information, .trailers, .bodySent, .cache, .metrics, .completed: break
             }
         }
         let trace = try await exchange.run()

@@ -215,6 +215,43 @@
         }
     }
 
+    @Suite("The wait for a network", .limited)
+    struct NetworkWaitTests {
+        private func events(of state: inout HopState) -> [String] {
+            var names: [String] = []
+            _ = state.beginDelivery()
+            while let (event, _) = state.next() {
+                switch event {
+                case .waitsForNetwork: names.append("wait")
+                case .head: names.append("head")
+                case .completed: names.append("completed")
+                default: break
+                }
+            }
+            return names
+        }
+
+        @Test("T5 Each wait is delivered once, before the head, and none after it or after the end")
+        func order() throws {
+            let request = TransportRequest(url: try RequestURL("http://a.test/"))
+            var state = HopState(request, RecordingDelegate(), timers: .shared)
+            let early = state.didWait()
+            let (starts, waits) = (state.resume(), state.didWait())
+            #expect(!early && starts && waits && state.isWaiting)
+            #expect(events(of: &state) == ["wait"])
+            let (waitsAgain, hasHead) = (state.didWait(), state.didReceive(ResponseHead(status: 200, fields: [])))
+            #expect(waitsAgain && hasHead)
+            #expect(events(of: &state) == ["wait", "head"])
+            let late = state.didWait()
+            #expect(!late && !state.isWaiting)
+            _ = state.didComplete(nil)
+            #expect(events(of: &state) == ["completed"])
+            var cancelled = HopState(request, RecordingDelegate(), timers: .shared)
+            _ = (cancelled.resume(), cancelled.didWait(), cancelled.end(.cancelled))
+            #expect(events(of: &cancelled) == ["completed"])
+        }
+    }
+
     @Suite("Heads of Foundation", .limited)
     struct FoundationHeadTests {
         @Test(

@@ -216,7 +216,7 @@ final class SharedExchange: TransportDelegate {
                 return state.seats.readers
             }
             for reader in readers { reader.receive(event) }
-        case .information, .bodySent, .cache: box.withLock { $0.seats.onlyReader }?.receive(event)
+        case .waitsForNetwork, .information, .bodySent, .cache: box.withLock { $0.seats.onlyReader }?.receive(event)
         }
     }
 

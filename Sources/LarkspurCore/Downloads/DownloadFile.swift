@@ -191,7 +191,7 @@ package actor DownloadFile: BodyReceiver {
         self.partial = nil
         // The event is reported here and not by the pipeline. The request may be cancelled before the pipeline
         // continues, and monitors get no event after a request has finished.
-        tell(.placeFile(target))
+        tell(.placeFile(FileEvent(target, size: partial.file.length, of: exchange)))
     }
 
     private func validate(_ partial: PartialFile, _ exchange: CompletedExchange) async throws {

@@ -25,7 +25,7 @@ extension RequestPipeline {
             }
             return .later { () async throws(Exit) in try conclude(await validated(exchange), core.currentPlan()) }
         }
-        if plan.isObserved { core.emit(.validate(nil)) }
+        if plan.isObserved { core.emit(.validate(ValidationEvent(exchange))) }
         return try conclude(exchange, plan)
     }
 
@@ -43,13 +43,13 @@ extension RequestPipeline {
                 return refused(exchange, by: error)
             }
         }
-        core.emit(.validate(nil))
+        core.emit(.validate(ValidationEvent(exchange)))
         return exchange
     }
 
     private func refused(_ exchange: CompletedExchange, by error: any Error) -> CompletedExchange {
         let wrapped = RequestError(wrapping: error, as: .validationFailed, stage: .validating)
-        core.emit(.validate(wrapped))
+        core.emit(.validate(ValidationEvent(exchange, error: wrapped)))
         return failed(wrapped, exchange)
     }
 

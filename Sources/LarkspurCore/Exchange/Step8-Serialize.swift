@@ -34,7 +34,7 @@ extension RequestPipeline {
             return .now(.serialize(exchange, held: HeldResponse(slot: slot, response: response)))
         }
         guard core.hold(response, in: slot, during: .settling) else { return .now(.serialize(exchange, held: nil)) }
-        core.emit(.serialize(failure))
+        core.emit(.serialize(SerializationEvent(exchange, response, error: failure)))
         switch try await askRetriers(failure) {
         case .again: return .now(.begin)
         case .over(nil): break

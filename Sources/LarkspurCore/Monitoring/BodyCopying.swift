@@ -6,7 +6,7 @@ extension RequestState {
     /// Adds the events for an event of the transport, with the bytes if a monitor receives bodies.
     mutating func note(_ event: TransportEvent, of hop: HopProgress) {
         guard isObserved() else { return }
-        note(RequestEvent(event))
+        note(RequestEvent(event, of: hop.request))
         guard case .body(let bytes) = event, hop.received < UInt64(bodyLimit), hop.head?.status != 101 else { return }
         note(.copyBody(BodyPart(of: .response, offset: hop.received, bytes: bytes)))
     }

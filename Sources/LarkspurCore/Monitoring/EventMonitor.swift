@@ -31,9 +31,15 @@ public protocol EventMonitor: Sendable {
     /// default, 0, means that it receives no such events. The session reads this property once.
     var bodyLimit: Int { get }
 
+    /// The interval at which the monitor receives the values of streams in events ``RequestEvent/parse(_:)``: 1 for
+    /// each value, 100 for each hundredth. The default, 0, means that it receives no such events. The error of a parser
+    /// is received with each interval but 0. The session reads this property once. A reader of a stream knows the
+    /// monitors that the request has when the reader begins.
+    var parsingInterval: Int { get }
+
     /// Called with the number of events that were dropped because the monitor was too slow: copied parts of bodies,
-    /// events of WebSockets and, if the monitor delays requests, other events whose number has no limit. Does nothing
-    /// by default.
+    /// events of WebSockets, values of streams and, if the monitor delays requests, other events whose number has no
+    /// limit. Does nothing by default.
     func didDrop(_ events: Int)
 
     /// Called with the number of requests that the monitor missed because it was too slow. Does nothing by default.
@@ -46,6 +52,7 @@ public protocol EventMonitor: Sendable {
 
 extension EventMonitor {
     public var delaysRequests: Bool { false }
+    public var parsingInterval: Int { 0 }
     public var bodyLimit: Int { 0 }
     public func didDrop(_ events: Int) {}
     public func didMiss(_ requests: Int) {}
@@ -59,6 +66,8 @@ extension EventMonitor {
 ///       create, or failCreation                    of an attempt
 ///         beginHop
 ///           awaitAdmission, admit                  if a limit makes the hop wait
+///           waitForNetwork                         if the transport waits for the network
+///           evaluateServer                         if the session has evaluators for the server
 ///           sendBody… rewindBody                 and copyBody…, for monitors with a bodyLimit
 ///           receiveInformation…                    the heads of interim responses
 ///           cache                                if the session has a cache
@@ -72,14 +81,16 @@ extension EventMonitor {
 ///         webSocket…
 ///         placeFile
 ///         serialize…
+///         waitForNetwork                           if an OfflineRetrier waits for the network
 ///       retry                                      before the next attempt
 ///     finish
 ///       serialize…                                 of serializers that end after the finish
 ///
 /// Every `start` is followed by one `finish`, every `beginHop` by one `endHop`. A body in memory is decoded and
 /// validated after its hop has ended. A stream or a download is validated before its first bytes are delivered, which
-/// is before `endHop`. The events `suspend`, `resume`, `cancel` and `ignoreOption` can occur at any time, and `advise`
-/// in place of `validate`. A request that is cancelled before it starts has no `start`.
+/// is before `endHop`. The events `suspend`, `resume`, `cancel` and `ignoreOption` can occur at any time, `advise` in
+/// place of `validate`, and `parse…` from `receiveBody` on, also after `finish`. A request that is cancelled before it
+/// starts has no `start`.
 #if compiler(>=6.3)
     @nonexhaustive(warn)
 #endif
@@ -131,12 +142,20 @@ public enum RequestEvent: Sendable {
     /// the body in bytes before and after decoding.
     case decode([String], from: Int, to: Int)
     /// Validation has ended, with an error if a validator failed.
-    case validate(RequestError?)
-    /// A download's file is complete and at the given URL. If a serializer then fails, a retrier may still cause
-    /// another download.
-    case placeFile(URL)
+    case validate(ValidationEvent)
+    /// A download's file is complete and at its place. If a serializer then fails, a retrier may still cause another
+    /// download.
+    case placeFile(FileEvent)
     /// A serializer has ended, with its error if the serializer failed.
-    case serialize(RequestError?)
+    case serialize(SerializationEvent)
+    /// A reader of a stream has parsed a value, or its parser has failed. Only monitors with a
+    /// ``EventMonitor/parsingInterval`` receive this event.
+    case parse(ParsingEvent)
+    /// The session's evaluators have judged the server, before the first byte of a hop is sent to it.
+    indirect case evaluateServer(ServerEvaluationEvent)
+    /// The request waits until the network is available: an `OfflineRetrier` waits after a failure, or the transport
+    /// before it connects.
+    case waitForNetwork(NetworkWaitEvent)
     /// An attempt has failed, and the next attempt starts after the delay.
     case retry(RequestError, after: Duration?)
     /// The request waits for `resume()`.
@@ -160,8 +179,9 @@ extension RequestEvent {
     /// The name of the case, without its associated values, which may be secret.
     public var name: String { Mirror(reflecting: self).children.first?.label ?? "\(self)" }
 
-    init(_ event: TransportEvent) {
+    init(_ event: TransportEvent, of request: OutgoingRequest) {
         switch event {
+        case .waitsForNetwork: self = .waitForNetwork(NetworkWaitEvent(host: request.url.host.map(String.init)))
         case .admission(.waits): self = .awaitAdmission
         case .admission(.admitted(let time)): self = .admit(after: time)
         case .cache(let outcome): self = .cache(outcome)

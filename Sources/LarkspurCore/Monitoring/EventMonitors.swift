@@ -22,11 +22,9 @@ public struct CompositeEventMonitor: EventMonitor {
 
     public func request(_ request: any Request, did event: RequestEvent) {
         for monitor in monitors {
-            guard case .copyBody(let part) = event else {
+            if let event = event.cut(to: monitor.bodyLimit, monitor.parsingInterval) {
                 monitor.request(request, did: event)
-                continue
             }
-            if let part = part.cut(to: monitor.bodyLimit) { monitor.request(request, did: .copyBody(part)) }
         }
     }
 
@@ -35,6 +33,9 @@ public struct CompositeEventMonitor: EventMonitor {
 
     /// The largest limit of the monitors. Each monitor receives bodies up to its own limit.
     public var bodyLimit: Int { monitors.map(\.bodyLimit).max() ?? 0 }
+
+    /// The largest interval that has the values of all monitors. Each monitor receives the values of its own interval.
+    public var parsingInterval: Int { monitors.reduce(0) { .commonDivisor($0, max(0, $1.parsingInterval)) } }
 
     public func didDrop(_ events: Int) {
         for monitor in monitors { monitor.didDrop(events) }

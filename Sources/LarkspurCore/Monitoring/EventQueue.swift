@@ -1,6 +1,6 @@
 /// The events that wait for one reader, in order. When the queue is full, it refuses all events of a new request, but
-/// accepts the events of earlier requests, except those of WebSockets. A reader that gets a request's start therefore
-/// also gets its finish.
+/// accepts the events of earlier requests, except those of WebSockets and the values of streams. A reader that gets a
+/// request's start therefore also gets its finish.
 struct EventQueue {
     struct Entry: Sendable {
         let request: any Request
@@ -61,7 +61,7 @@ struct EventQueue {
             guard bytes + size <= Self.byteLimit else { return dropped += 1 }
             bytes += size
         } else if entries.count >= Self.limit {
-            if acceptsAll ? event.isUnlimited : event.isOfWebSocket {
+            if acceptsAll ? event.isUnlimited : event.isOfStream {
                 if event.isMessage { withoutMessage.insert(id) }
                 return dropped += 1
             }
@@ -141,7 +141,7 @@ extension RequestEvent {
     /// Whether a hop can have any number of these events that are not merged.
     fileprivate var isUnlimited: Bool {
         switch self {
-        case .webSocket, .suspend, .resume, .ignoreOption: true
+        case .webSocket, .parse, .suspend, .resume, .ignoreOption: true
         default: false
         }
     }
@@ -153,5 +153,11 @@ extension RequestEvent {
         }
     }
 
-    fileprivate var isOfWebSocket: Bool { if case .webSocket = self { true } else { false } }
+    /// Whether a hop can have any number of these events, each with a value of its own.
+    fileprivate var isOfStream: Bool {
+        switch self {
+        case .webSocket, .parse: true
+        default: false
+        }
+    }
 }

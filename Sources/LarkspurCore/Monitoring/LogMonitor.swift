@@ -56,7 +56,8 @@ public struct LogMonitor: EventMonitor {
         case .finish:
             guard let exchange = request.handle.core.read({ $0.exchange }) else { return }
             sink.write(format.block(about: exchange, of: request.id))
-        case .serialize(let error?): sink.write(format.line(about: error, of: request))
+        case .serialize(let event):
+            if let error = event.error { sink.write(format.line(about: error, of: request)) }
         case .advise(let advice): sink.write("\(request.id) \(advice)\n")
         case .ignoreOption(let name): sink.write("\(request.id) too late, after the finish: \(name)\n")
         default: break

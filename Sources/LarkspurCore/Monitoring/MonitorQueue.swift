@@ -46,6 +46,8 @@ package final class MonitorQueue: Sendable {
     let delaysRequests: Bool
     /// The maximum number of bytes of each body that the reader gets.
     let bodyLimit: Int
+    /// The interval of the values of streams that the reader gets; 0 if it gets none.
+    let parsingInterval: Int
     /// The identity of the monitor's code. Requests that this code makes do not wait for the monitor.
     let work = SharedWork()
     private let box: Protected<State>
@@ -54,8 +56,9 @@ package final class MonitorQueue: Sendable {
         self.reader = reader
         if case .monitor(let monitor) = reader {
             (delaysRequests, bodyLimit) = (monitor.delaysRequests, max(0, monitor.bodyLimit))
+            parsingInterval = max(0, monitor.parsingInterval)
         } else {
-            (delaysRequests, bodyLimit) = (false, 0)
+            (delaysRequests, bodyLimit, parsingInterval) = (false, 0, 0)
         }
         box = Protected(State(queue: EventQueue(admitting: request, acceptsAll: delaysRequests)))
         isListed = delaysRequests || request == nil
@@ -69,9 +72,8 @@ package final class MonitorQueue: Sendable {
     }
 
     package func post(_ event: RequestEvent, from request: any Request) {
-        guard case .copyBody(let part) = event else { return add { $0.queue.post(event, from: request) } }
-        guard let part = part.cut(to: bodyLimit) else { return }
-        add { $0.queue.post(.copyBody(part), from: request) }
+        guard let event = event.cut(to: bodyLimit, parsingInterval) else { return }
+        add { $0.queue.post(event, from: request) }
     }
 
     package func postInvalidation(_ error: (any Error)?) {

@@ -94,7 +94,7 @@ extension RequestState {
             return News(head: head, heads: heads, progress: progress, followers: followers, changes: changes)
         case .body: return News(progress: progress, followers: followers, changes: changes)
         case .bodySent: return News(changes: changes)
-        case .admission, .cache, .trailers, .metrics, .completed: return nil
+        case .admission, .waitsForNetwork, .cache, .trailers, .metrics, .completed: return nil
         }
     }
 

@@ -60,11 +60,17 @@ struct SerializerJob: Sendable {
             self.serializer = serializer
             self.requestID = requestID
         }
+
+        func failure(
+            _ exchange: CompletedExchange, _ error: RequestError, _ duration: Duration = .zero
+        ) -> FailureBox {
+            FailureBox(exchange, error, duration, Serializer.SerializedObject.self)
+        }
     }
 
     private init<Serializer>(_ source: Source<Serializer>) {
         run = { exchange in
-            if let error = exchange.error, error.isCancelled { return (FailureBox(exchange, error), nil) }
+            if let error = exchange.error, error.isCancelled { return (source.failure(exchange, error), nil) }
             let start = ContinuousClock.now
             do {
                 let value: Serializer.SerializedObject
@@ -78,37 +84,40 @@ struct SerializerJob: Sendable {
             } catch {
                 let duration = ContinuousClock.now - start
                 if let known = exchange.error, let same = error as? RequestError, same.requestID == known.requestID {
-                    return (FailureBox(exchange, same, duration), nil)
+                    return (source.failure(exchange, same, duration), nil)
                 }
                 let own = RequestError(wrapping: error, as: .serializationFailed, stage: .serializing)
                     .adding(to: exchange, requestID: source.requestID)
-                return (FailureBox(exchange, own, duration), exchange.error == nil ? own : nil)
+                return (source.failure(exchange, own, duration), exchange.error == nil ? own : nil)
             }
         }
-        fail = { exchange, error in FailureBox(exchange, error) }
+        fail = { exchange, error in source.failure(exchange, error) }
     }
 }
 
 /// A successful response, stored as an `AnyResponse`. It stores the parts of the response and no `DataResponse`,
 /// because destroying a value of that generic type needs a type lookup each time.
-private final class ValueBox<Value: Sendable>: Sendable {
+private final class ValueBox<Value: Sendable>: SerializedBox, Sendable {
     let exchange: CompletedExchange
     let value: Value
     let duration: Duration
+
+    var valueType: any Any.Type { Value.self }
 
     init(_ exchange: CompletedExchange, _ value: Value, _ duration: Duration) {
         (self.exchange, self.value, self.duration) = (exchange, value, duration)
     }
 }
 
-/// A failed response, independent of the value's type.
-private final class FailureBox: Sendable {
+/// A failed response, which any value's type can read.
+private final class FailureBox: SerializedBox, Sendable {
     let exchange: CompletedExchange
     let error: RequestError
     let duration: Duration
+    let valueType: any Any.Type
 
-    init(_ exchange: CompletedExchange, _ error: RequestError, _ duration: Duration = .zero) {
-        (self.exchange, self.error, self.duration) = (exchange, error, duration)
+    init(_ exchange: CompletedExchange, _ error: RequestError, _ duration: Duration, _ valueType: any Any.Type) {
+        (self.exchange, self.error, self.duration, self.valueType) = (exchange, error, duration, valueType)
     }
 }
 

@@ -79,11 +79,14 @@ struct ParsedElements<Parser: StreamParser> {
     @usableFromInline var chunk = Data()
     @usableFromInline var used = 0
     @usableFromInline var count = 0
+    /// The interval of the values that monitors are told about; 0 if they are told about none.
+    @usableFromInline let interval: Int
 
     init(parser: Parser, of request: DataStreamRequest? = nil) {
         self.parser = parser
         self.request = request
         isCut = request?.hub.isCut
+        interval = request?.parsingInterval ?? 0
     }
 
     /// Returns whether further chunks can follow.
@@ -115,10 +118,13 @@ struct ParsedElements<Parser: StreamParser> {
         do {
             guard let value = try parsed() else { return nil }
             count += 1
+            if interval > 0, count % interval == 0 { request?.tell(of: count, Parser.Output.self) }
             return value
         } catch {
             close()
-            throw RequestError(parsing: error, ofElement: count + 1, of: request)
+            let error = RequestError(parsing: error, ofElement: count + 1, of: request)
+            if interval > 0 { request?.tell(of: count + 1, Parser.Output.self, error) }
+            throw error
         }
     }
 

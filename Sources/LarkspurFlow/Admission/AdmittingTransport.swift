@@ -179,7 +179,7 @@ final class AdmittingTask: TransportTask, TransportDelegate {
             _ = box.withLock { $0.complete() }
             delegate?.received(event, for: id)
             return advance(transport.admissions.count)
-        case .admission, .information, .cache, .body, .trailers, .bodySent: break
+        case .admission, .waitsForNetwork, .information, .cache, .body, .trailers, .bodySent: break
         }
         delegate?.received(event, for: id)
     }

@@ -134,7 +134,7 @@ final class CoalescedTask: TransportTask {
                 case .body(let bytes): state.delivered += UInt64(bytes.count)
                 case .metrics: state.hasMetrics = true
                 case .completed: state.delegate = nil
-                case .admission, .information, .cache, .head, .trailers, .bodySent: break
+                case .admission, .waitsForNetwork, .information, .cache, .head, .trailers, .bodySent: break
                 }
                 return (event, delegate)
             }

@@ -151,7 +151,7 @@ final class SharedRead: TransportDelegate {
             case .completed:
                 (state.isClosed, state.hasEnded) = (true, true)
                 inner = state.paces.takeTask()
-            case .admission, .information, .cache, .head, .trailers, .bodySent, .metrics: break
+            case .admission, .waitsForNetwork, .information, .cache, .head, .trailers, .bodySent, .metrics: break
             }
             state.log.append(event)
             state.releaseRead()

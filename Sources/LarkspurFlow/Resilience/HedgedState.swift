@@ -128,7 +128,7 @@ struct HedgedState {
         guard isRacing || phase == .won(leg), leg == .first || hedge != nil else { return step }
         switch event {
         case .admission: if leg == .first, isRacing { queue.append(event) }
-        case .information: if leg == .first || !isRacing { queue.append(event) }
+        case .information, .waitsForNetwork: if leg == .first || !isRacing { queue.append(event) }
         case .bodySent(let count): pass(count, event)
         case .cache, .head:
             if isRacing { decide(leg, &step) }

@@ -218,6 +218,7 @@ final class CheckedReader: TransportDelegate {
                 if record.outcome != nil { record.faults.append("T5: a late event of the admission") }
                 if (record.waits.last ?? false) == (part == .waits) { record.faults.append("T5: no change: \(part)") }
                 record.waits.append(part == .waits)
+            case .waitsForNetwork: if record.head != nil { record.faults.append("T5: a late wait for the network") }
             case .bodySent: record.faults.append("T11: a GET without a body has sent bytes")
             }
         }

@@ -276,7 +276,9 @@ struct DownloadTests {
 
 extension EventRecorder {
     /// The URLs of the files that were moved into place.
-    fileprivate var places: [URL] { events.compactMap { if case .placeFile(let place) = $0 { place } else { nil } } }
+    fileprivate var places: [URL] {
+        events.compactMap { if case .placeFile(let placed) = $0 { placed.url } else { nil } }
+    }
 }
 
 private func nameOfThread() -> String? { Thread.current.name }

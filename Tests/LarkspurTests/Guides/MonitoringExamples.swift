@@ -57,6 +57,17 @@ struct MonitoringExamples {
         #expect(request.status == .finished)
     }
 
+    @Test("A monitor prints the details of responses")
+    func details() async throws {
+        let printer = ClosureEventMonitor { request, event in
+            guard case .serialize(let event) = event else { return }
+            let type = event.valueType.map { "\($0)" } ?? "nothing"
+            print(request.id, event.response, type, event.response.excerpt() ?? "")
+        }
+        let request = await log.session().request("http://h/").eventMonitor(printer)
+        #expect(try await request.serializingString().value == "ok")
+    }
+
     @Test("A recorder delays requests and receives bodies")
     func recorder() async throws {
         final class Archive: EventMonitor {

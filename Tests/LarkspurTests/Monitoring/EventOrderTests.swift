@@ -127,7 +127,7 @@ struct EventOrderTests {
             ])
         for event in recorder.events {
             if case .continueFile(let offset) = event { #expect(offset == 40_000) }
-            if case .placeFile(let url) = event { #expect(url == folder["file"]) }
+            if case .placeFile(let placed) = event { #expect(placed.url == folder["file"]) }
         }
         #expect(names.count { $0 == "continueFile" } == 1)
     }

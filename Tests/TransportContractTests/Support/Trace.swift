@@ -70,6 +70,7 @@ extension Trace.What {
     var name: String {
         switch self {
         case .event(.admission): "admission"
+        case .event(.waitsForNetwork): "waitsForNetwork"
         case .event(.information): "information"
         case .event(.cache): "cache"
         case .event(.head): "head"

@@ -143,8 +143,9 @@ extension RequestCore {
             return reply(source.open())
         }
         switch advisor?.answer(question) ?? .none {
-        case .given: break
+        case .given: tell(of: question)
         case .inquires(let inquiry):
+            tell(of: question)
             _ = box.withLock { state in
                 defer { state.inquiry = inquiry }
                 return state.inquiry  // the old inquiry; released after unlocking, because that may run user code
@@ -153,5 +154,11 @@ extension RequestCore {
             if case .serverTrust(_, let reply) = question { reply(.platformDefault) }
         // Without a client identity the handshake continues without one.
         }
+    }
+
+    /// Tells monitors how a question about a server was answered.
+    private func tell(of question: TransportQuestion) {
+        guard case .serverTrust(let peer, let reply) = question else { return }
+        emit(.evaluateServer(ServerEvaluationEvent(peer, decision: reply.value)))
     }
 }

@@ -75,7 +75,7 @@ extension RequestCore {
             while let (slot, job) = box.withLock({ $0.queue.nextLate() }) {
                 let (response, failure) = await run(job, exchange)
                 hold(response, in: slot, during: .finished)
-                emit(.serialize(failure), isLate: true)
+                emit(.serialize(SerializationEvent(exchange, response, error: failure)), isLate: true)
                 let (deliveries, callsHandlers) = box.withLock { ($0.queue.deliverHeld(), $0.queue.beginHandlers()) }
                 deliveries.forEach { $0() }
                 // Closures run in another task, because a closure may wait for a serializer that is attached later.

@@ -304,8 +304,9 @@ package final class RequestCore: Sendable {
             while true {
                 switch nextWork(finishingBy: .finishUnwinding, with: exchange) {
                 case .serialize(let slot, let job, _):
-                    hold(job.fail(exchange, error), in: slot, during: .unwinding)
-                    emit(.serialize(nil))
+                    let response = job.fail(exchange, error)
+                    hold(response, in: slot, during: .unwinding)
+                    emit(.serialize(SerializationEvent(exchange, response)))
                 case .finished(let callsHandlers): return callsHandlers ? await callHandlers() : ()
                 case .abandon, .needsTask: return
                 }

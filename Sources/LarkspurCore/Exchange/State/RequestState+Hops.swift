@@ -53,7 +53,7 @@ extension HopProgress {
         case .trailers(let fields): trailers = fields
         case .metrics(let metrics): self.metrics = metrics
         case .admission(let part): isWaiting = part == .waits
-        case .head, .body, .bodySent, .completed: break
+        case .waitsForNetwork, .head, .body, .bodySent, .completed: break
         }
     }
 

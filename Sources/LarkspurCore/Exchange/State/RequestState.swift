@@ -250,7 +250,7 @@ struct RequestState: ~Copyable {
     ) -> (NextWork, Finish?) {
         let (next, verdict) = phase.receiving(event)
         guard verdict == .proceed else { return (.abandon, nil) }
-        if let held, queue[held.slot].hold(held.response).isHeld { note(.serialize(nil)) }
+        if let held, queue[held.slot].hold(held.response).isHeld { note(.serialize(.init(exchange, held.response))) }
         if let next = queue.nextWaiting() {
             stage = .serializing
             return (.serialize(slot: next.slot, next.job, limit: deadlines.attempt), nil)
@@ -328,7 +328,7 @@ struct RequestState: ~Copyable {
         guard let hop, hop.id == id else { return .none }
         note(event, of: hop)
         switch event {
-        case .admission, .information, .cache, .trailers, .metrics: hop.record(event)
+        case .admission, .waitsForNetwork, .information, .cache, .trailers, .metrics: hop.record(event)
         case .head(let head):
             hop.head = head
             hop.awaitsHandler =
