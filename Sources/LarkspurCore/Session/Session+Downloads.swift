@@ -14,8 +14,8 @@ extension Session {
     ///   - encoder: The encoder of the parameters. Nil, the default, uses the session's encoder.
     ///   - headers: The header fields. In a complete request, they replace the fields with the same names.
     ///   - body: The content of the request. A GET with a body fails, so pass another method.
-    ///   - destination: The place of the file. Nil, the default, means a temporary file, which the caller moves or
-    ///     removes.
+    ///   - destination: The place of the file. Nil, the default, means the session's
+    ///     ``SessionConfiguration/downloadDestination``, or a temporary file, which the caller moves or removes.
     ///   - options: The treatment of an existing file and of missing folders.
     ///   - interceptor: An interceptor for this request, called after the session's interceptors.
     ///   - startsAutomatically: Whether attaching a serializer starts the request. Nil, the default, uses the session's
@@ -64,6 +64,7 @@ extension Session {
         _ source: RequestSource, _ destination: Destination?, _ options: [DownloadOption],
         _ interceptor: (any RequestInterceptor)?, _ startsAutomatically: Bool?, resuming record: DownloadRecord? = nil
     ) -> DownloadRequest {
+        let destination = destination ?? context.configuration.downloadDestination
         let file = DownloadFile(destination, options, resuming: record, on: context.files)
         return DownloadRequest(core: makeCore(source, interceptor, startsAutomatically, file), file: file)
     }

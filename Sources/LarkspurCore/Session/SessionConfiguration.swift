@@ -36,6 +36,11 @@ public struct SessionConfiguration: Sendable {
     public var startsRequestsAutomatically = true
     /// The validators of all responses, run before a request's own validators; empty by default.
     public var validation: [ResponseValidator] = []
+    /// The closures that see the head of each final response before validation, and before the closures of
+    /// ``Request/onResponseHead(perform:)``; empty by default. A closure that returns `.cancel` cancels the request.
+    public var responseGates: [@Sendable (ResponseHead) async -> ResponseDisposition] = []
+    /// The place of the files of downloads that name none; nil by default, which means temporary files.
+    public var downloadDestination: Destination?
     /// The default options for requests.
     public var options = RequestOptions()
     /// The handler that decides whether the cache stores a response, if a request has none; nil by default, so that the

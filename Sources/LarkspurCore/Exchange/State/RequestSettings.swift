@@ -42,7 +42,8 @@ struct RequestSettings: Sendable {
             Content(
                 validators: configuration.validation, monitors: monitors, middleware: configuration.middleware,
                 redirectHandler: configuration.redirectHandler,
-                cachedResponseHandler: configuration.cachedResponseHandler), isSessions: true)
+                cachedResponseHandler: configuration.cachedResponseHandler, gates: configuration.responseGates),
+            isSessions: true)
     }
 
     /// The settings that a finished request keeps: its own options and the monitors, which are
