@@ -80,7 +80,7 @@ package final class CachingTransport: TransportWrapper {
     /// in flight.
     func refresh(_ stored: StoredResponse, _ request: TransportRequest, _ key: CacheKey) {
         let instructions = request.cache ?? CacheInstructions()
-        guard !request.asksForTrust || instructions.judge != nil else { return }
+        guard !request.asksForTrust || instructions.judge != nil, !request.asksForIdentity else { return }
         let name =
             key.url + "\n" + key.partition + "\n"
             + stored.head.selection.values.map { $0 ?? "" }.joined(separator: "\n")

@@ -6,6 +6,7 @@ struct CurlOptions {
     let easy: UnsafeMutableRawPointer
     private var target = ""
     private var asksForTrust = false
+    var identity = CurlIdentity()
     private var route: CurlRoute?
     private var lookup: CurlLine?
     private var connectTo: CurlLine?
@@ -89,23 +90,13 @@ struct CurlOptions {
         set(CURLOPT_SSL_SESSIONID_CACHE, resumesTLS && !asksForTrust ? 1 : 0)
     }
 
-    private func setUpTLS(_ configuration: CurlTransport.Configuration, _ authorities: CurlCertificates?) {
+    private mutating func setUpTLS(_ configuration: CurlTransport.Configuration, _ authorities: CurlCertificates?) {
         let newest = configuration.maximumTLSVersion?.rawValue ?? 0
         set(CURLOPT_SSLVERSION, configuration.minimumTLSVersion.rawValue | newest << 16)
         set(CURLOPT_PROXY_SSLVERSION, configuration.minimumTLSVersion.rawValue | newest << 16)
         if let ciphers = configuration.ciphers { set(CURLOPT_SSL_CIPHER_LIST, ciphers) }
         if let path = configuration.revocationList { set(CURLOPT_CRLFILE, path) }
-        if let identity = configuration.identity {
-            switch identity.content {
-            case .pem(let chain, let key):
-                set(CURLOPT_SSLCERT_BLOB, chain)
-                set(CURLOPT_SSLKEY_BLOB, key)
-            case .pkcs12(let bytes):
-                set(CURLOPT_SSLCERTTYPE, "P12")
-                set(CURLOPT_SSLCERT_BLOB, bytes)
-            }
-            set(CURLOPT_KEYPASSWD, identity.password)  // set even if empty, or else OpenSSL asks at the terminal
-        }
+        identity.set(configuration.identity, of: easy)
         if configuration.requiresStapledStatus { set(CURLOPT_SSL_VERIFYSTATUS, 1) }
         switch configuration.certificateAuthorities {
         case .system: break
@@ -247,6 +238,13 @@ extension CurlOptions {
         set(CURLOPT_CONNECT_ONLY, 1)
         set(CURLOPT_HTTPPROXYTUNNEL, 1)
         set(CURLOPT_BUFFERSIZE, 1_024)  // libcurl's own buffer is not used
+    }
+
+    /// Makes libcurl stop before it sends the request, and keep the connection: with a time condition that it cannot
+    /// write, a transfer ends with `CURLE_BAD_FUNCTION_ARGUMENT` after it has connected.
+    func stopBeforeRequest(_ isOn: Bool) {
+        set(CURLOPT_TIMECONDITION, isOn ? 1 : 0)
+        clarkspur_easy_set_offset(easy, CURLOPT_TIMEVALUE_LARGE, isOn ? .max : 0)
     }
 
     /// Digest authentication, but only after the proxy's challenge (`CURLAUTH_DIGEST` with `CURLAUTH_ONLY`). With

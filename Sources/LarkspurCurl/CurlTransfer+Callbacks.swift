@@ -111,6 +111,7 @@ extension CurlTransfer {
             loop.speaksHTTP1(at: hop.place)
         }
         didConnect()
+        if hop.request.isWarming { return true }
         hop.begin(headBytes: headBytes, hasStream: opensStream(for: hop))
         return true
     }

@@ -23,6 +23,10 @@ final class CurlTransfer {
     var reportsProgress = false
     /// Whether the hop's connection must not be reused although libcurl would reuse it.
     var closesConnection = false
+    /// Whether the handle has the client identity of the last hop's host, and not that of the transport.
+    var hasOwnIdentity = false
+    /// Whether the handle stops before it sends a request.
+    private var stopsBeforeRequest = false
 
     /// Creates an easy handle. Returns nil if libcurl is out of memory.
     init?(slot: Slot, loop: CurlLoop) {
@@ -39,6 +43,7 @@ final class CurlTransfer {
     private func setUp() {
         asker = nil
         options = CurlOptions(easy: easy)
+        (hasOwnIdentity, stopsBeforeRequest) = (false, false)
         options.setUp(loop.configuration, authorities: loop.authorities, url: url.handle, keyLog: loop.keyLog)
         setCallbacks()
     }
@@ -63,6 +68,8 @@ final class CurlTransfer {
 
     /// Removes the hop, whose connection belongs to a tunnel from now on.
     func giveUpHop() { hop = nil }
+
+    func setIdentity(_ identity: ClientIdentity?) { options.identity.set(identity, of: easy) }
 
     /// Releases the handle and its memory. The loop calls this function once, when the loop ends.
     func close() {
@@ -125,6 +132,7 @@ final class CurlTransfer {
                 return TransportError(.unavailable, "server trust cannot be evaluated for hosts behind an https proxy")
             }
         }
+        if request.asksForIdentity, request.url.isHTTPS, let problem = CurlIdentity.problem { return problem }
         return configuration.problem ?? routes.problem
     }
 
@@ -167,6 +175,11 @@ final class CurlTransfer {
             fields: fields.set(task.request, handedOver: handsOver, alternative: hop.alternative), route: hop.route,
             isFresh: hop.needsFreshConnection || hop.request.body.hasTrailers || ownsConnection)
         if task.request.upgrades { options.connectOnly() }
+        if task.request.isWarming != stopsBeforeRequest {
+            stopsBeforeRequest.toggle()
+            options.stopBeforeRequest(stopsBeforeRequest)
+        }
+        if task.request.asksForIdentity || hasOwnIdentity { chooseIdentity(of: hop) }
         sendTrailers(of: hop)
         options.showLines(hop.awaitsField)
         if hop.route != nil || reportsProgress { watchTunnel(of: hop) }
@@ -238,6 +251,7 @@ final class CurlTransfer {
             renew()
             return send(hop)
         }
+        if code == CURLE_BAD_FUNCTION_ARGUMENT, hop.request.isWarming, hop.fault == nil { return finish(hop, nil) }
         hop.deliverChallenge()
         if code != 0, hop.prefersHTTP3, continuesAfterHTTP3(hop) { return }
         if sendsAgain(after: code, hop) { send(hop) } else { finish(hop, error(for: code, hop)) }

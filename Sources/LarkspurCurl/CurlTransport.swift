@@ -54,6 +54,14 @@ public final class CurlTransport: Transport {
         CurlTask(id: id, request: request, delegate: delegate, transport: self)
     }
 
+    public func warmingTask(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> (any TransportTask)? {
+        var request = request
+        (request.method, request.body, request.upgrades, request.isWarming) = ("GET", .none, false, true)
+        return CurlTask(id: id, request: request, delegate: delegate, transport: self)
+    }
+
     public func invalidate() {
         // Waiting tasks end before running tasks. Otherwise a waiting task would start whenever a running task ends.
         let waiting = shared.origins.withLock { $0.close() }

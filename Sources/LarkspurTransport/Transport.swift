@@ -95,6 +95,10 @@
 ///   new connections. Its request may then reuse only a connection that the same delegate has judged for the same host
 ///   and port, for a request with the same `trustGeneration`. A transport without `.asksForTrust` ends such a request
 ///   with `.unavailable` and sends nothing.
+/// - T33 For a request with `asksForIdentity`, the transport asks `.clientIdentity` before it shows a client
+///   certificate to the TLS peer. The request uses only connections that were made with the answer; without an answer,
+///   those with the transport's own identity. A transport that cannot keep identities apart ends such a request with
+///   `.unavailable` and sends nothing.
 ///
 /// **Upgrades**
 /// - T26 A request with `upgrades` asks the peer to switch to another protocol. It is sent over HTTP/1.1 on a
@@ -118,6 +122,12 @@
 ///   it does not know are kept. It has at most the capabilities of that transport, and its partition or a part of it.
 ///   It passes `invalidate()` on. ``TransportWrapper`` has these members.
 ///
+/// **Connections ahead of requests**
+/// - T34 A task of ``warmingTask(for:id:delegate:)`` connects to the request's peer as for the request, with the same
+///   questions, and sends no byte of it. Then the task ends without an error and without a head, and the connection
+///   stays open for a later request. If the transport has an idle connection to the peer, it needs no other one. The
+///   rules of events, control, time and lifetime apply.
+///
 /// **Lifetime**
 /// - T21 A task keeps its delegate alive until it has delivered `.completed`, and then releases the delegate.
 /// - T22 `invalidate()` ends every resumed task of the transport with `.invalidated`. A task that is resumed later ends
@@ -134,6 +144,12 @@ public protocol Transport: AnyObject, Sendable {
     func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask
+
+    /// Makes a task that only opens a connection for requests like this one (T34). Returns nil, the default, if the
+    /// transport opens no connections ahead of requests. This function may be called on any thread.
+    func warmingTask(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> (any TransportTask)?
 
     /// Ends the transport and its tasks permanently (T22). This function may be called on any thread, any number of
     /// times.
@@ -155,4 +171,8 @@ public protocol Transport: AnyObject, Sendable {
 
 extension Transport {
     public var capabilities: TransportCapabilities { .all }
+
+    public func warmingTask(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> (any TransportTask)? { nil }
 }

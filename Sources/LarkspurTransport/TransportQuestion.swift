@@ -8,7 +8,8 @@ public enum TransportQuestion: Sendable {
     /// Asks whether to trust this peer, before a request is sent to the peer. The transport asks only for requests with
     /// `asksForTrust` (T25 in `Transport`).
     case serverTrust(PeerTrust, TransportReply<TrustDecision>)
-    /// Asks for a client certificate, because the peer has requested a certificate.
+    /// Asks for a client certificate: because the peer has requested a certificate, or before a request with
+    /// `asksForIdentity` connects (T33 in `Transport`).
     case clientIdentity(host: String, TransportReply<ClientIdentity>)
     /// Asks for a fresh stream, because a streamed request body must be sent again from its first byte. `offset` is the
     /// number of bytes that were read from the previous stream.

@@ -20,6 +20,11 @@ public struct TransportRequest: Sendable {
     /// The generation of the delegate's verdicts about the host. It grows when they are forgotten, so that a transport
     /// that asks only about new connections opens one (T25 in `Transport`).
     public var trustGeneration: UInt64 = 0
+    /// Whether the transport asks the delegate, with `.clientIdentity`, for the identity that the connection shows to
+    /// the TLS peer (T33 in `Transport`). If false, the transport's own identity is shown.
+    public var asksForIdentity = false
+    /// Whether the transport only connects to the peer, and sends nothing (T34 in `Transport`).
+    package var isWarming = false
     /// Whether the request asks the peer to switch to another protocol (T26 in `Transport`). The request's fields name
     /// the protocol. The body is sent after the peer has switched.
     public var upgrades = false

@@ -11,7 +11,8 @@
 ///         }
 ///     }
 ///
-/// Capabilities and partition are those of the base, and `invalidate()` is passed on. A wrapper that changes requests
+/// Capabilities and partition are those of the base, and `warmingTask(for:id:delegate:)` and `invalidate()` are passed
+/// on. A wrapper that changes requests
 /// so that a server may answer in another way states a partition of its own, for instance
 /// `base.partition.adding("staging")`.
 public protocol TransportWrapper: Transport {
@@ -23,6 +24,10 @@ extension TransportWrapper {
     public var capabilities: TransportCapabilities { base.capabilities }
 
     public var partition: TransportPartition { base.partition }
+
+    public func warmingTask(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> (any TransportTask)? { base.warmingTask(for: request, id: id, delegate: delegate) }
 
     public func invalidate() { base.invalidate() }
 }

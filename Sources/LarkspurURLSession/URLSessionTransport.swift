@@ -108,6 +108,11 @@ public final class URLSessionTransport: Transport {
             return TransportError(.unavailable, "URLSession sends no trailers after a request's body")
         }
         if request.url.isHTTPS, let problem = template.identity?.problem { return problem }
+        #if !canImport(Darwin)
+            if request.asksForIdentity, request.url.isHTTPS {
+                return TransportError(.unavailable, "URLSession on this platform shows no client certificate")
+            }
+        #endif
         if request.asksForTrust, request.url.isHTTPS, !capabilities.contains(.asksForTrust) {
             return TransportError(
                 .unavailable, "URLSession on this platform cannot let the server's trust be evaluated")

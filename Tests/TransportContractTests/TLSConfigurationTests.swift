@@ -101,6 +101,43 @@
             }
         }
 
+        @Test("T33: each host has its own identity, on connections of its own, and others have that of the transport")
+        func identityByHost() async throws {
+            let request = try Self.request("TLS_MUTUAL")
+            let identity = ClientIdentity(
+                certificateChain: try bytes("client.pem"), privateKey: try bytes("client.key"))
+            func status(_ identities: ClientIdentities?, _ transport: CurlTransport) async -> Int? {
+                let session = Session(
+                    configuration: SessionConfiguration { $0.clientIdentities = identities }, transport: transport)
+                return await session.request(request.url).serializingString().response.statusCode
+            }
+            let plain = transport { _ in }
+            for _ in 1...2 {
+                #expect(await status(ClientIdentities(["localhost": identity]), plain) == 200)
+                #expect(await status(ClientIdentities(["other.test": identity]), plain) == 400)
+                #expect(await status(ClientIdentities { $0 == "localhost" ? identity : nil }, plain) == 200)
+                #expect(await status(nil, plain) == 400)
+            }
+            let known = transport { $0.identity = identity }
+            #expect(await status(ClientIdentities([:]), known) == 200)
+            let unusable = ClientIdentity(pkcs12: [1], password: "secret")
+            let session = Session(
+                configuration: SessionConfiguration { $0.clientIdentities = ClientIdentities(["*": unusable]) },
+                transport: known)
+            #expect(await session.request(request.url).serializingString().response.error?.code == .invalidIdentity)
+            #expect(await status(nil, known) == 200)
+        }
+
+        @Test("T34: a connection over TLS is opened ahead of requests", arguments: ["NGINX_TLS"])
+        func warming(server: String) async throws {
+            let transport = transport { _ in }
+            let request = try Self.request(server)
+            let session = Session(transport: transport)
+            try await session.warm(request.url)
+            let response = await session.request(request.url).serializingString().response
+            #expect(response.value == "Hello, world!" && response.metrics?.connectionWasReused == true)
+        }
+
         @Test(
             "A cache serves the response to a client certificate over no other transport, whatever stands between",
             arguments: TransportContractTests.Identity.Wrapping.all, [false, true])

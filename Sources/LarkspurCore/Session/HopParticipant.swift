@@ -84,8 +84,8 @@ public protocol ParticipantSettings: Sendable {
     ///
     /// A hop is prepared from the highest number to the lowest, as a request passes from the caller to the engine. The
     /// numbers of the library's participants are part of their contract: cookies 500, credentials 400, the hosts that
-    /// must be reached over TLS 300, the cache 200, the evaluation of servers 100, limits and shared exchanges 0, and
-    /// hedging -1.
+    /// must be reached over TLS 300, the cache 200, the evaluation of servers 100, client identities 90, limits and
+    /// shared exchanges 0, and hedging -1.
     static var place: Int { get }
 
     /// Returns the participant of a new session; nil if the settings ask for none.

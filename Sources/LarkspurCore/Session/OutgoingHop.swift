@@ -73,6 +73,7 @@ public struct OutgoingHop {
     /// Completes the transport's form of the request as it is sent. The wishes of the participants move to it.
     mutating func complete(_ request: inout TransportRequest, sending sent: OutgoingRequest) {
         (request.asksForTrust, request.trustGeneration) = (instructions.asksForTrust, instructions.trustGeneration)
+        request.asksForIdentity = instructions.asksForIdentity
         // Without a copy, which all requests would pay for.
         swap(&request.cache, &instructions.cache)
         swap(&request.flow, &instructions.flow)
@@ -86,6 +87,8 @@ package struct HopInstructions {
     package var asksForTrust = false
     /// The generation of the verdicts about the host.
     package var trustGeneration: UInt64 = 0
+    /// Whether the transport asks the delegate for the client identity.
+    package var asksForIdentity = false
     /// The request's wishes about a cache; nil without a cache.
     package var cache: CacheInstructions?
     /// The facts for the code that decides when the hop may be sent; nil without such code.
@@ -110,6 +113,20 @@ public struct HopContext: Sendable {
 }
 
 extension RequestCore {
+    /// Returns the transport's form of a request that is not sent, for a connection ahead of requests.
+    package func warmingRequest(_ request: OutgoingRequest) throws(RequestError) -> TransportRequest {
+        var request = request
+        try retarget(&request)
+        var hop = OutgoingHop(request, of: self)
+        let sent = hop.prepare(by: context.participants.preparing)
+        if let refusal = hop.refusal {
+            throw RequestError(wrapping: refusal, as: .invalidRequest, stage: .sending, about: request)
+        }
+        var final = sent.transportRequest(initialAllowance: .max, timeLeft: nil)
+        hop.complete(&final, sending: sent)
+        return final
+    }
+
     /// Returns the facts about the hop that begins now with this request.
     func contextOfNextHop(_ request: OutgoingRequest) -> HopContext {
         let (attempt, number) = read { ($0.attemptCount, ($0.attempt?.hops.count ?? 0) + 1) }

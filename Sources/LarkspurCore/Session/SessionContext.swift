@@ -7,7 +7,7 @@ package final class SessionContext: SessionStateProvider {
     /// The transport that the session was created with.
     let engine: any Transport
     /// The transport of the session's requests: the engine, inside the transports of the session's participants.
-    let transport: any Transport
+    package let transport: any Transport
     let monitors: [MonitorQueue]
     /// The initial settings of each request.
     let settings: RequestSettings
@@ -69,7 +69,7 @@ package final class SessionContext: SessionStateProvider {
         self.configuration = configuration
         engine = transport
         participants = HopParticipants(configuration.makeParticipants(extending: parent?.participants.all ?? []))
-        advisor = participants.all.lazy.compactMap { $0 as? any TransportAdvisor }.first
+        advisor = AdvisorChain.advisor(participants.all.compactMap { $0 as? any TransportAdvisor })
         self.transport = participants.all.reversed().reduce(transport) { $1.wrap($0) }
         headers = SessionHeaders(configuration.headers)
         serializers = configuration.serializers

@@ -5,6 +5,25 @@ package protocol TransportAdvisor: HopParticipant {
     func answer(_ question: TransportQuestion) -> AdvisorAnswer
 }
 
+/// Several advisors. The first that answers a question counts.
+struct AdvisorChain: TransportAdvisor {
+    private let advisors: [any TransportAdvisor]
+
+    /// Returns one advisor in place of all; nil if there are none.
+    static func advisor(_ advisors: [any TransportAdvisor]) -> (any TransportAdvisor)? {
+        advisors.count > 1 ? AdvisorChain(advisors: advisors) : advisors.first
+    }
+
+    func answer(_ question: TransportQuestion) -> AdvisorAnswer {
+        for advisor in advisors {
+            let answer = advisor.answer(question)
+            if case .none = answer { continue }
+            return answer
+        }
+        return .none
+    }
+}
+
 /// The response of an advisor to a question of the transport.
 package enum AdvisorAnswer {
     /// The question has its answer.

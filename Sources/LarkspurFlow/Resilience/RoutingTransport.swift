@@ -38,9 +38,18 @@ public final class RoutingTransport: Transport {
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {
+        transport(for: request).task(for: request, id: id, delegate: delegate)
+    }
+
+    public func warmingTask(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> (any TransportTask)? {
+        transport(for: request).warmingTask(for: request, id: id, delegate: delegate)
+    }
+
+    private func transport(for request: TransportRequest) -> any Transport {
         let host = request.url.host.map(String.init) ?? ""
-        let transport = table.problem == nil ? table[host] ?? fallback : fallback
-        return transport.task(for: request, id: id, delegate: delegate)
+        return table.problem == nil ? table[host] ?? fallback : fallback
     }
 
     public func invalidate() {

@@ -168,6 +168,11 @@ public final class Cassette: TransportWrapper {
     /// its capabilities and its partition.
     public var base: any Transport { unknown.transport ?? stub }
 
+    /// Returns nil: a replay needs no connection.
+    public func warmingTask(
+        for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
+    ) -> (any TransportTask)? { nil }
+
     public func task(
         for request: TransportRequest, id: TransportTaskID, delegate: any TransportDelegate
     ) -> any TransportTask {
