@@ -67,8 +67,8 @@ extension ClientIdentities: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
-/// The identities that a closure has chosen. A renewed one is kept until the closure has chosen again, because a hop may
-/// be about to connect with it.
+/// The identities that a closure has chosen. A renewed one is kept until the closure has chosen again, because a hop
+/// may be about to connect with it.
 private final class ChosenIdentities: Sendable {
     private struct Choice {
         let identity: ClientIdentity

@@ -97,6 +97,24 @@ struct AFNetworkingExamples {
             return patient
         }
         #expect(patience().configuration.interceptors.count == 1)
+        func identified(_ identity: ClientIdentity) -> Session {
+            let identified = Session(
+                configuration: SessionConfiguration {
+                    $0.clientIdentities = ClientIdentities(["*.example.com": identity])
+                })
+            return identified
+        }
+        #expect(identified(ClientIdentity(pkcs12: [], password: "")).configuration.clientIdentities != nil)
+        let (vault, folder) = (Vault(), FileManager.default.temporaryDirectory)
+        var configuration = SessionConfiguration()
+        configuration.clientIdentities = ClientIdentities { host in
+            try host.hasSuffix(".internal") ? vault.identity(of: host) : nil
+        }
+        configuration.responseGates = [
+            { head in head["X-Maintenance"] == nil ? .allow : .cancel }
+        ]
+        configuration.downloadDestination = .suggested(in: folder)
+        #expect(configuration.responseGates.count == 1)
         func pin(_ bytes: [UInt8]) throws -> Session {
             // swift-format-ignore
             let trust = ServerTrustManager(evaluators: [
@@ -123,4 +141,8 @@ struct AFNetworkingExamples {
             transport: StubTransport { _ in .json(#"{"name": "Ada"}"#) })
         #expect(try await offline.request("http://h/").serializingJSON().value["name"] == "Ada")
     }
+}
+
+private struct Vault: Sendable {
+    func identity(of host: String) throws -> ClientIdentity? { throw ForeignError() }
 }
