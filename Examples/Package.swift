@@ -6,7 +6,7 @@ let package = Package(
     platforms: [.macOS(.v13)],
     dependencies: [.package(name: "Larkspur", path: "..")],
     targets: [
-        "quickstart", "archive", "background", "batch", "chat", "custom-middleware", "download", "duplex",
+        "quickstart", "afn-port", "archive", "background", "batch", "chat", "custom-middleware", "download", "duplex",
         "event-stream", "fleet", "gallery", "lark", "metrics", "multipart-upload", "observe", "offline", "pages",
         "pinning",
         "reachability", "redirect-policy", "token-refresh", "typed-endpoints", "typed-errors", "waterfall",
