@@ -150,11 +150,21 @@ import Testing
             let session = Session(configuration: SessionConfiguration { $0.cookieJar = jar }, transport: transport)
             isTask.withLock { $0 = [] }
             let string = await session.request(Self.url).serializingString()
-            // The thread of a queue has no task, as that of a transport.
-            DispatchQueue.global().async { [transport] in transport.answer(headers: ["Set-Cookie": "a=1"]) }
+            Self.onThreadWithoutTask { [transport] in transport.answer(headers: ["Set-Cookie": "a=1"]) }
             #expect(try await string.value == "text")
             #expect(isTask.withLock { $0 == [true] })
             #expect(jar.all.map(\.value) == ["1"])
+        }
+
+        /// Runs `body` on a thread that has no task, like that of a transport, and returns after it. Nothing awaits the
+        /// request meanwhile: an awaiter's task would run the steps after the answer.
+        private static func onThreadWithoutTask(_ body: @escaping @Sendable () -> Void) {
+            let end = DispatchSemaphore(value: 0)
+            SystemThread.start("answers") {
+                body()
+                end.signal()
+            }
+            end.wait()
         }
 
         @Test("A policy that sets a key changes the request in its task")
