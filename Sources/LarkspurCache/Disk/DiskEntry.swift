@@ -65,7 +65,7 @@ final class DiskBody: StoredBody {
     var whole: Data? { entry.body }
 
     func read(at position: UInt64, _ done: @escaping @Sendable (Result<Data, TransportError>) -> Void) {
-        if let body = entry.body { return done(.success(body.subdata(from: Int(position)))) }
+        if let body = entry.body { return done(.success(body.rest(from: Int(position)))) }
         // The thread that has found the entry, or has read the block before, goes on without a change of threads.
         if FileThread.isCurrent, position % Self.turn != 0 || position == 0 { return done(readNow(at: position)) }
         FileThread.assigned(to: url).perform { [self] in done(readNow(at: position)) }
@@ -79,13 +79,13 @@ final class DiskBody: StoredBody {
                 TransportError(.truncated, "the stored response is damaged; it was removed from the cache, try again"))
         }
         let offset = Int(position % UInt64(DiskFormat.blockSize))
-        return .success(block.subdata(from: offset))
+        return .success(block.rest(from: offset))
     }
 }
 
 extension Data {
     /// Returns the bytes from an offset on, whose first index is 0.
-    func subdata(from offset: Int) -> Data {
+    func rest(from offset: Int) -> Data {
         offset == 0 && startIndex == 0 ? self : subdata(in: (startIndex + offset)..<endIndex)
     }
 }

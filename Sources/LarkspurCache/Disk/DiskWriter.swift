@@ -279,7 +279,7 @@ final class DiskWriter: CacheWriter {
                 guard let block = file.block(index, of: size, id), block.count > offset else {
                     return done(.failure(Self.lost))
                 }
-                done(.success(block.subdata(from: offset)))
+                done(.success(block.rest(from: offset)))
             }
         }
     }
@@ -372,7 +372,7 @@ extension DiskWriter.State {
         let block = Int(index - first) < queue.count ? queue[Int(index - first)] : tail
         let offset = Int(position % UInt64(DiskFormat.blockSize))
         guard offset < block.count else { return .nowhere }
-        return .memory(block.subdata(from: offset))
+        return .memory(block.rest(from: offset))
     }
 }
 

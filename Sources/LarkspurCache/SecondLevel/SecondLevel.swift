@@ -12,15 +12,15 @@ final class SecondLevel: Sendable {
     /// The time for which no process waits for a response that turned out not to be shared.
     private static let unsharedLifetime = Duration.seconds(10)
 
-    /// The lookup that tasks share.
+    /// The lookup that readers share.
     struct Lookup: Hashable {
         let key: CacheKey
         let takesTurn: Bool
     }
 
     struct State {
-        /// The tasks that wait for a lookup of another task.
-        var waiting: [Lookup: [CachingTask]] = [:]
+        /// The readers that wait for a lookup of another reader.
+        var waiting: [Lookup: [any SecondLevelReader]] = [:]
         var removals = PendingRemovals()
         var hits = 0
         var failures = 0
@@ -103,54 +103,54 @@ final class SecondLevel: Sendable {
 
     // MARK: Looking
 
-    /// Looks for the response to the task's request. Tasks with the same key share one lookup, unless only some of them
-    /// wait for other processes.
-    func look(for task: CachingTask) {
-        let lookup = Lookup(key: task.key, takesTurn: task.takesTurn)
+    /// Looks for the response to the reader's request. Readers with the same key share one lookup, unless only some of
+    /// them wait for other processes.
+    func look(for reader: any SecondLevelReader) {
+        let lookup = Lookup(key: reader.key, takesTurn: reader.takesTurn)
         let isFirst = box.withLock { state in
-            state.waiting[lookup, default: []].append(task)
+            state.waiting[lookup, default: []].append(reader)
             return state.waiting[lookup]?.count == 1
         }
         guard isFirst else { return }
         Task { [self] in
-            let answer = await answer(for: task)
-            let tasks = box.withLock { $0.waiting.removeValue(forKey: lookup) ?? [] }
-            // The first task that has not ended lists its exchange, which the others then join.
+            let answer = await answer(for: reader)
+            let readers = box.withLock { $0.waiting.removeValue(forKey: lookup) ?? [] }
+            // The first reader that has not ended lists its exchange, which the others then join.
             var rest: SharedAnswer? = answer
-            for task in tasks where task.endLooking(with: rest) { rest = nil }
+            for reader in readers where reader.endLooking(with: rest) { rest = nil }
         }
     }
 
-    private func answer(for task: CachingTask) async -> SharedAnswer? {
-        let mark = task.cache.mark
-        guard await finishRemovals(of: task.key.url), let first = await found(task, mark) else { return nil }
-        if first.isServed(task, rules, now()) || first.isUnshared { return served(first, task, mark) }
-        guard task.takesTurn, !first.isAlwaysValidated(rules) else { return await asking(first, nil, task, mark) }
+    private func answer(for reader: any SecondLevelReader) async -> SharedAnswer? {
+        let mark = reader.mark
+        guard await finishRemovals(of: reader.key.url), let first = await found(reader, mark) else { return nil }
+        if first.isServed(reader, now()) || first.isUnshared { return served(first, reader, mark) }
+        guard reader.takesTurn, !first.isAlwaysValidated(rules) else { return await asking(first, nil, reader, mark) }
         let turn = await tried { [self] in
             try await level.claim(first.name) { [self] in
-                let found = try await find(task)
-                return found.isUnshared || found.isAlwaysValidated(rules) || found.isServed(task, rules, now())
+                let found = try await find(reader)
+                return found.isUnshared || found.isAlwaysValidated(rules) || found.isServed(reader, now())
             }
         }
         // Another process may have stored the response before this one took its turn.
-        guard let second = await found(task, mark) else { return nil }
-        if second.isServed(task, rules, now()) {
+        guard let second = await found(reader, mark) else { return nil }
+        if second.isServed(reader, now()) {
             end(turn ?? nil)
-            return served(second, task, mark)
+            return served(second, reader, mark)
         }
-        guard second.isAlwaysValidated(rules) else { return await asking(second, turn ?? nil, task, mark) }
+        guard second.isAlwaysValidated(rules) else { return await asking(second, turn ?? nil, reader, mark) }
         end(turn ?? nil)
-        return await asking(second, nil, task, mark)
+        return await asking(second, nil, reader, mark)
     }
 
-    /// Returns the answer for a task that asks the server.
+    /// Returns the answer for a reader that asks the server.
     private func asking(
-        _ found: SharedFound, _ turn: SharedCacheTurn?, _ task: CachingTask, _ mark: UInt64
+        _ found: SharedFound, _ turn: SharedCacheTurn?, _ reader: any SecondLevelReader, _ mark: UInt64
     ) async -> SharedAnswer {
-        adopt(found, task, mark)
+        adopt(found, reader, mark)
         var found = found
         var isKnown = found.missing.isEmpty
-        if !isKnown, task.mayShare, let known = await tried({ [self, found] in try await completed(found, task) }) {
+        if !isKnown, reader.mayShare, let known = await tried({ [self, found] in try await completed(found, reader) }) {
             (found.generations, isKnown) = (known, true)
         }
         if !isKnown { end(turn) }
@@ -160,7 +160,7 @@ final class SecondLevel: Sendable {
     /// Stores the generations that the level does not have, before the request is sent, so that each later removal
     /// changes them. Returns the generations of the level: another process may have stored them meanwhile, and its
     /// responses are to stay.
-    private func completed(_ found: SharedFound, _ task: CachingTask) async throws -> SharedGenerations {
+    private func completed(_ found: SharedFound, _ reader: any SecondLevelReader) async throws -> SharedGenerations {
         func stored(_ known: [UInt8], _ name: String) async throws -> [UInt8] {
             guard let new = found.missing[name] else { return known }
             let lifetime = SharedGenerations.lifetime(of: name, level)
@@ -171,39 +171,39 @@ final class SecondLevel: Sendable {
         }
         return SharedGenerations(
             ofAll: try await stored(found.generations.ofAll, SharedName.all),
-            ofURL: try await stored(found.generations.ofURL, SharedName.url(task.key.url)))
+            ofURL: try await stored(found.generations.ofURL, SharedName.url(reader.key.url)))
     }
 
-    private func served(_ found: SharedFound, _ task: CachingTask, _ mark: UInt64) -> SharedAnswer {
-        guard found.isServed(task, rules, now()), task.cache.isCurrent(task.key.url, since: mark) else {
+    private func served(_ found: SharedFound, _ reader: any SecondLevelReader, _ mark: UInt64) -> SharedAnswer {
+        guard found.isServed(reader, now()), reader.isCurrent(since: mark) else {
             return SharedAnswer(found, nil, isKnown: true)
         }
-        adopt(found, task, mark)
+        adopt(found, reader, mark)
         box.withLock { $0.hits += 1 }
         return SharedAnswer(found, nil, isServed: true, isKnown: true)
     }
 
     /// Stores the response in the first level.
-    private func adopt(_ found: SharedFound, _ task: CachingTask, _ mark: UInt64) {
+    private func adopt(_ found: SharedFound, _ reader: any SecondLevelReader, _ mark: UInt64) {
         guard let response = found.response,
-            let writer = task.cache.store.begin(response.head, length: response.body.count)
+            let writer = reader.store.begin(response.head, length: response.body.count)
         else { return }
-        guard task.cache.isCurrent(task.key.url, since: mark), let body = (response.body as? MemoryBody)?.data else {
+        guard reader.isCurrent(since: mark), let body = (response.body as? MemoryBody)?.data else {
             return writer.drop()
         }
         if !body.isEmpty { writer.append(body) }
         writer.commit(head: nil, body: nil)
     }
 
-    private func found(_ task: CachingTask, _ mark: UInt64) async -> SharedFound? {
-        guard let found = await tried({ [self] in try await find(task) }),
-            task.cache.isCurrent(task.key.url, since: mark)
+    private func found(_ reader: any SecondLevelReader, _ mark: UInt64) async -> SharedFound? {
+        guard let found = await tried({ [self] in try await find(reader) }),
+            reader.isCurrent(since: mark)
         else { return nil }
         return found
     }
 
-    private func find(_ task: CachingTask) async throws -> SharedFound {
-        let key = task.key
+    private func find(_ reader: any SecondLevelReader) async throws -> SharedFound {
+        let key = reader.key
         let names = SharedName.responses(key)
         let values = try await level.values(for: [SharedName.all, SharedName.url(key.url)] + names)
         guard values.count == names.count + 2 else {
@@ -219,11 +219,11 @@ final class SecondLevel: Sendable {
         let generations = SharedGenerations(
             ofAll: generation(values[0], SharedName.all), ofURL: generation(values[1], SharedName.url(key.url)))
         var found = SharedFound(names[0], generations, missing: missing)
-        try await find(values[2], names[0], key.cookies == nil ? [] : [Selection.cookie], for: task, &found)
+        try await find(values[2], names[0], key.cookies == nil ? [] : [Selection.cookie], for: reader, &found)
         guard names.count > 1, found.response == nil, !found.isUnshared else { return found }
         // The value for everyone has no say about who asks for the response to these cookies.
         var common = SharedFound(names[1], found.generations)
-        try await find(values[3], names[1], [], for: task, &common)
+        try await find(values[3], names[1], [], for: reader, &common)
         found.response = common.response
         return found
     }
@@ -232,9 +232,10 @@ final class SecondLevel: Sendable {
     ///
     /// - Parameter selecting: The names of the fields that select a response which has no list of its own.
     private func find(
-        _ data: Data?, _ name: String, _ selecting: [String], for task: CachingTask, _ found: inout SharedFound
+        _ data: Data?, _ name: String, _ selecting: [String], for reader: any SecondLevelReader,
+        _ found: inout SharedFound
     ) async throws {
-        let (key, fields) = (task.key, task.request.fields)
+        let (key, fields) = (reader.key, reader.request.fields)
         switch try await value(data, name, found.generations)?.content {
         case nil: break
         case .unshared: found.isUnshared = true
@@ -358,10 +359,9 @@ final class SecondLevel: Sendable {
 
     /// Returns the time for which a response can be of use; nil for no time.
     private func lifetime(of head: StoredHead) -> Duration? {
-        let options = rules.options
         let windows = [
-            head.control.staleWhileRevalidate ?? options.staleWhileRevalidate.map { $0 / .seconds(1) },
-            head.control.staleIfError ?? options.staleIfError.map { $0 / .seconds(1) },
+            head.control.staleWhileRevalidate ?? rules.staleWhileRevalidate,
+            head.control.staleIfError ?? rules.staleIfError,
         ]
         let window = windows.compactMap { $0 }.max() ?? 0
         let seconds = rules.lifetime(of: head) - head.age(at: now()) + window

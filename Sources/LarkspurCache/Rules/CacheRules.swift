@@ -2,9 +2,13 @@
 ///
 /// All rules are pure functions. The engine around them is `CachingTask`.
 package struct CacheRules: Sendable {
-    package let options: HTTPCache.Options
-
-    package init(_ options: HTTPCache.Options) { self.options = options }
+    /// Whether the cache serves several users.
+    let isShared: Bool
+    /// The lifetime of a response without an explicit one, as a fraction of the time since it was last modified.
+    let heuristicFraction: Double
+    /// The seconds after its expiry for which a response may be served, if it does not say so itself: while it is
+    /// validated in the background, and instead of an error.
+    let (staleWhileRevalidate, staleIfError): (Double?, Double?)
 
     /// The decision of the cache about a request.
     package enum Decision: Equatable {
@@ -37,14 +41,14 @@ package struct CacheRules: Sendable {
             Self.permitsStoring(control, head.status), !head.values(for: "Vary").flatMap(\.listed).contains("*"),
             Self.isDelimited(head)
         else { return false }
-        if options.isShared {
+        if isShared {
             let isAllowed = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
             guard !control.isPrivate, isAllowed || !request.fields.contains(where: \.isAuthorization) else {
                 return false
             }
         }
         return control.isPublic || control.isPrivate || control.maxAge != nil || head["Expires"] != nil
-            || options.isShared && control.sharedMaxAge != nil || Self.heuristic.contains(head.status)
+            || isShared && control.sharedMaxAge != nil || Self.heuristic.contains(head.status)
     }
 
     /// Returns whether `no-store` and `must-understand` permit to store a response with the status.
@@ -67,7 +71,7 @@ package struct CacheRules: Sendable {
     /// Returns the time in seconds for which the response is fresh (RFC 9111, section 4.2.1).
     package func lifetime(of stored: StoredHead) -> Double {
         let (head, control) = (stored.head, stored.control)
-        if options.isShared, let age = control.sharedMaxAge { return age }
+        if isShared, let age = control.sharedMaxAge { return age }
         if let age = control.maxAge { return age }
         let date = head.date("Date") ?? stored.received
         let expirations = head.values(for: "Expires")
@@ -81,13 +85,13 @@ package struct CacheRules: Sendable {
         if head.values(for: "Cache-Control").isEmpty, head["Pragma"]?.lowercased().contains("no-cache") == true {
             return 0
         }
-        return max(0, (date - modified) * options.heuristicFraction)
+        return max(0, (date - modified) * heuristicFraction)
     }
 
     /// Whether a stored response must never be served stale.
     private func forbidsStale(_ control: CacheControl) -> Bool {
         control.noCache || control.mustRevalidate
-            || options.isShared && (control.proxyRevalidate || control.sharedMaxAge != nil)
+            || isShared && (control.proxyRevalidate || control.sharedMaxAge != nil)
     }
 
     // MARK: Serving
@@ -119,7 +123,7 @@ package struct CacheRules: Sendable {
                 var accepted = wishes.maxStale ?? -1
                 if case .preferCached(let limit) = instructions.policy { accepted = max(accepted, limit / .seconds(1)) }
                 if staleness <= accepted { return .serve(.stale(because: .allowed), age: age) }
-                let window = control.staleWhileRevalidate ?? options.staleWhileRevalidate.map { $0 / .seconds(1) } ?? -1
+                let window = control.staleWhileRevalidate ?? staleWhileRevalidate ?? -1
                 // In the background there is no handler that could decide about the newer response.
                 if staleness <= window, !wishes.onlyIfCached, instructions.draft == nil {
                     return .serve(.stale(because: .revalidating), age: age)
@@ -135,7 +139,7 @@ package struct CacheRules: Sendable {
     ) -> Bool {
         guard instructions.policy != .reload, !forbidsStale(stored.control), !wishes.noCache else { return false }
         let window =
-            stored.control.staleIfError ?? wishes.staleIfError ?? options.staleIfError.map { $0 / .seconds(1) }
+            stored.control.staleIfError ?? wishes.staleIfError ?? staleIfError
         return window.map { stored.age(at: now) - lifetime(of: stored) <= $0 } ?? false
     }
 
@@ -181,7 +185,7 @@ package struct CacheRules: Sendable {
     package func mayKeep(_ updated: StoredHead, after new: ResponseHead, _ wishes: CacheControl) -> Bool {
         let control = CacheControl(new.values(for: "Cache-Control"))
         return !wishes.noStore && Self.permitsStoring(control, updated.head.status)
-            && !updated.selection.variesWithEverything && !(options.isShared && control.isPrivate)
+            && !updated.selection.variesWithEverything && !(isShared && control.isPrivate)
     }
 
     /// Returns whether a response that is not stored itself makes the validated one obsolete. After other failures the
