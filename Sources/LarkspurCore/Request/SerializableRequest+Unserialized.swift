@@ -1,11 +1,8 @@
 /// A serializer that returns the body as it is: nil if the response has no body in memory. It never fails by itself.
-public struct UnserializedResponseSerializer: ResponseSerializer {
-    /// Creates a serializer.
-    public init() {}
+struct UnserializedResponseSerializer: ResponseSerializer {
+    var readsDownloadedFile: Bool { false }
 
-    public var readsDownloadedFile: Bool { false }
-
-    public func serialize(_ exchange: CompletedExchange) throws -> Data? {
+    func serialize(_ exchange: CompletedExchange) throws -> Data? {
         exchange.data.flatMap { $0.isEmpty ? nil : $0 }
     }
 }
