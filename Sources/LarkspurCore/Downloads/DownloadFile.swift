@@ -146,7 +146,7 @@ package actor DownloadFile: BodyReceiver {
     /// and other files can be written meanwhile.
     private func beginHash(of partial: PartialFile) async throws {
         guard let algorithm = options.checksum?.algorithm else { return }
-        hash = StreamingHash(algorithm.hash)
+        hash = StreamingHash(algorithm)
         guard partial.file.length > 0 else { return }
         var pieces = try FilePieces(of: partial.url)
         while let piece = try pieces.next() {

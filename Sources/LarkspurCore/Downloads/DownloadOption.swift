@@ -2,7 +2,7 @@
 ///
 ///     session.download(url, to: .file(archive), options: [.removePreviousFile, .checksum(.sha256, "9f86d0…")])
 public struct DownloadOption: Hashable, Sendable {
-    enum Kind: Hashable { case createsFolders, replaces, startsOver, checksum(ChecksumAlgorithm, String) }
+    enum Kind: Hashable { case createsFolders, replaces, startsOver, checksum(StreamingHash.Algorithm, String) }
 
     let kind: Kind
 
@@ -25,34 +25,34 @@ public struct DownloadOption: Hashable, Sendable {
     /// `.checksumMismatch` and keeps none of the received bytes.
     ///
     /// The checksum covers the decoded bytes. It is computed while the file is written.
-    public static func checksum(_ algorithm: ChecksumAlgorithm, _ hexadecimal: String) -> DownloadOption {
-        DownloadOption(kind: .checksum(algorithm, hexadecimal.lowercased()))
+    public static func checksum(_ algorithm: DigestAlgorithm, _ hexadecimal: String) -> DownloadOption {
+        DownloadOption(kind: .checksum(algorithm.hash, hexadecimal.lowercased()))
+    }
+
+    /// Compares the MD5 of the complete file with this checksum, like ``checksum(_:_:)``. MD5 detects damage, but not
+    /// tampering.
+    public static func checksum(md5 hexadecimal: String) -> DownloadOption {
+        DownloadOption(kind: .checksum(.md5, hexadecimal.lowercased()))
+    }
+
+    /// The option for a checksum that ``checksum(_:_:)`` or ``checksum(md5:)`` has made before.
+    package static func checksum(
+        _ algorithm: StreamingHash.Algorithm, lowercase hexadecimal: String
+    ) -> DownloadOption {
+        DownloadOption(kind: .checksum(algorithm, hexadecimal))
     }
 }
 
-/// The hash algorithm of a file's checksum.
-public enum ChecksumAlgorithm: Sendable, Hashable {
-    /// SHA-256, 64 hexadecimal digits.
-    case sha256
-    /// SHA-512, 128 hexadecimal digits.
-    case sha512
-    /// MD5, 32 hexadecimal digits. It detects damage, but not tampering.
-    case md5
-
-    package var hash: StreamingHash.Algorithm { kind.hash }
-
-    private var kind: (hash: StreamingHash.Algorithm, digits: Int) {
-        switch self {
-        case .sha256: (.sha256, 64)
-        case .sha512: (.sha512, 128)
-        case .md5: (.md5, 32)
-        }
-    }
-
-    /// Throws `.invalidChecksum` if the text has a wrong length or is not hexadecimal. The check runs before the
-    /// request is sent.
+extension StreamingHash.Algorithm {
+    /// Throws `.invalidChecksum` if the text has a wrong length for a checksum of this algorithm, or is not
+    /// hexadecimal. The check runs before the request is sent.
     package func check(_ hexadecimal: String) throws(RequestError) {
-        let digits = kind.digits
+        let digits =
+            switch self {
+            case .md5: 32
+            case .sha256, .sha512Half: 64
+            case .sha512: 128
+            }
         guard hexadecimal.utf8.count == digits, hexadecimal.allSatisfy(\.isHexDigit) else {
             throw RequestError(
                 .invalidChecksum, "the expected checksum does not have \(digits) hexadecimal digits")
@@ -61,7 +61,7 @@ public enum ChecksumAlgorithm: Sendable, Hashable {
 }
 
 extension [DownloadOption] {
-    package var checksum: (algorithm: ChecksumAlgorithm, hexadecimal: String)? {
+    package var checksum: (algorithm: StreamingHash.Algorithm, hexadecimal: String)? {
         for option in self {
             if case .checksum(let algorithm, let hexadecimal) = option.kind { return (algorithm, hexadecimal) }
         }

@@ -43,11 +43,11 @@ extension ResponseValidator {
 
     /// Returns the digests in a field's value, such as `sha-256=:…:, sha-512=:…:`. Other algorithms are skipped. A
     /// broken digest is returned empty, so that it matches no body.
-    private static func parsed(_ value: String) -> [(ContentDigestAlgorithm, Data)] {
+    private static func parsed(_ value: String) -> [(DigestAlgorithm, Data)] {
         value.split(separator: ",").compactMap { member in
             let sides = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = sides[0].trimmingSpaces.lowercased()
-            guard let algorithm = ContentDigestAlgorithm(rawValue: name) else { return nil }
+            guard let algorithm = DigestAlgorithm(rawValue: name) else { return nil }
             let text = sides.count == 2 ? sides[1].prefix { $0 != ";" }.trimmingSpaces : ""
             guard text.count > 2, text.first == ":", text.last == ":" else { return (algorithm, Data()) }
             return (algorithm, Data(base64Encoded: String(text.dropFirst().dropLast())) ?? Data())

@@ -12,7 +12,7 @@ extension RequestContent {
 
     /// Returns the content followed by a `Content-Digest` field with the hash of its bytes. See
     /// ``TransportBody/contentDigest(_:)``.
-    public func contentDigest(_ algorithm: ContentDigestAlgorithm = .sha256) -> RequestContent {
+    public func contentDigest(_ algorithm: DigestAlgorithm = .sha256) -> RequestContent {
         RequestContent { request in
             try write(&request)
             request.body = request.body.contentDigest(algorithm)

@@ -1,11 +1,11 @@
-/// A hash algorithm of the fields `Content-Digest` and `Repr-Digest` (RFC 9530).
-public enum ContentDigestAlgorithm: String, Sendable, CaseIterable {
+/// A hash algorithm for the checksum of a file, and for the fields `Content-Digest` and `Repr-Digest` (RFC 9530).
+public enum DigestAlgorithm: String, Sendable, CaseIterable {
     /// SHA-256.
     case sha256 = "sha-256"
     /// SHA-512.
     case sha512 = "sha-512"
 
-    private var hash: StreamingHash.Algorithm { self == .sha256 ? .sha256 : .sha512 }
+    package var hash: StreamingHash.Algorithm { self == .sha256 ? .sha256 : .sha512 }
 
     func makeHash() -> StreamingHash { StreamingHash(hash) }
 
@@ -26,7 +26,7 @@ extension TransportBody {
     ///     let upload = await session.upload(.sequence { lines() }.contentDigest(), to: url)
     ///
     /// The field is a trailer, so the rules of ``trailers(_:make:)`` apply.
-    public func contentDigest(_ algorithm: ContentDigestAlgorithm = .sha256) -> TransportBody {
+    public func contentDigest(_ algorithm: DigestAlgorithm = .sha256) -> TransportBody {
         .stream(
             TransportBodySource(
                 length: nil, isReplayable: isReplayable, trailerNames: trailerNames(and: ["Content-Digest"])
@@ -44,10 +44,10 @@ private final class DigestingBodyStream: TransportBodyStream {
     }
 
     private let base: any TransportBodyStream
-    private let algorithm: ContentDigestAlgorithm
+    private let algorithm: DigestAlgorithm
     private let box: Protected<State>
 
-    init(_ base: any TransportBodyStream, _ algorithm: ContentDigestAlgorithm) {
+    init(_ base: any TransportBodyStream, _ algorithm: DigestAlgorithm) {
         (self.base, self.algorithm) = (base, algorithm)
         box = Protected(State(hash: algorithm.makeHash()))
     }

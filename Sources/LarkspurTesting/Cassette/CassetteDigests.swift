@@ -41,7 +41,7 @@ struct CassetteDigests: Sendable {
     /// known.
     private func digests(_ value: String) -> String? {
         let names = value.split(separator: ",").map { $0.prefix { $0 != "=" }.trimmingSpaces.lowercased() }
-        let algorithms = ContentDigestAlgorithm.allCases.filter { names.contains($0.rawValue) }
+        let algorithms = DigestAlgorithm.allCases.filter { names.contains($0.rawValue) }
         if algorithms.isEmpty { return nil }
         return algorithms.map { $0.value(of: Array($0.digest(of: body))) }.joined(separator: ", ")
     }

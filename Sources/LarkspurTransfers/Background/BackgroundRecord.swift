@@ -109,8 +109,8 @@ extension BackgroundRecord {
         guard let download else { return [] }
         var options: [DownloadOption] = [.removePreviousFile]
         if download.createsFolders { options.append(.createIntermediateDirectories) }
-        if let checksum = download.checksum, let algorithm = ChecksumAlgorithm(name: checksum.algorithm) {
-            options.append(.checksum(algorithm, checksum.hexadecimal))
+        if let checksum = download.checksum, let algorithm = StreamingHash.Algorithm(name: checksum.algorithm) {
+            options.append(.checksum(algorithm, lowercase: checksum.hexadecimal))
         }
         return options
     }
@@ -176,18 +176,13 @@ extension BackgroundRecord.Download {
     }
 }
 
-extension ChecksumAlgorithm {
-    fileprivate init?(name: String) {
-        guard let algorithm = [Self.sha256, .sha512, .md5].first(where: { $0.name == name }) else { return nil }
-        self = algorithm
-    }
+extension StreamingHash.Algorithm {
+    /// The algorithm's name in records, such as `sha256`.
+    fileprivate var name: String { rawValue.lowercased() }
 
-    fileprivate var name: String {
-        switch self {
-        case .sha256: "sha256"
-        case .sha512: "sha512"
-        case .md5: "md5"
-        }
+    fileprivate init?(name: String) {
+        guard let algorithm = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = algorithm
     }
 }
 

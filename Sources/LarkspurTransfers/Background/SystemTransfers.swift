@@ -144,7 +144,7 @@
             guard let (algorithm, expected) = job.options.checksum else { return }
             let file = job.arrival
             let computed = try await job.files.run { _ throws(RequestError) in
-                var hash = StreamingHash(algorithm.hash)
+                var hash = StreamingHash(algorithm)
                 var pieces = try FilePieces(of: file)
                 while let piece = try pieces.next() { piece.withUnsafeBytes { hash.update($0) } }
                 return hash.finalize().hexadecimal

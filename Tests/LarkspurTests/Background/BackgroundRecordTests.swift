@@ -180,7 +180,7 @@ struct BackgroundRecordTests {
     @Test("A record keeps everything that the next run needs")
     func content() throws {
         let options: [DownloadOption] = [
-            .createIntermediateDirectories, .removePreviousFile, .checksum(.md5, String(repeating: "a", count: 32)),
+            .createIntermediateDirectories, .removePreviousFile, .checksum(md5: String(repeating: "a", count: 32)),
         ]
         let request = try OutgoingRequest(
             "https://h/a?b=c#d", method: "REPORT", headers: HTTPHeaders([HTTPHeader(name: "A", value: "1")]))

@@ -113,7 +113,7 @@ struct BackgroundRulesTests {
         #expect(
             await code { try await transfers.download(url, headers: ["A": "b\r\nC: d"], to: place) } == .invalidRequest)
         #expect(
-            await code { try await transfers.download(url, to: place, options: [.checksum(.md5, "0")]) }
+            await code { try await transfers.download(url, to: place, options: [.checksum(md5: "0")]) }
                 == .invalidChecksum)
         #expect(try runs.files == [] && runs.log.count == 0)
     }

@@ -167,7 +167,7 @@ struct TrailerBodyTests {
                 .trailers(["Content-Digest": request.trailers["Content-Digest"] ?? ""]),
             ])
         }
-        for (algorithm, size) in [(ContentDigestAlgorithm.sha256, 0), (.sha256, 300_000), (.sha512, 300_000)] {
+        for (algorithm, size) in [(DigestAlgorithm.sha256, 0), (.sha256, 300_000), (.sha512, 300_000)] {
             let content = RequestContent.data(Data([UInt8].pattern(size))).contentDigest(algorithm)
             let echo = await Session().upload(content, to: server.url).validate(using: .contentDigest)
                 .serializingData().response

@@ -316,7 +316,7 @@ struct DownloadResumeTests {
         }
         var hash = StreamingHash(.md5)
         served.bytes.withUnsafeBytes { hash.update($0) }
-        let options: [DownloadOption] = [.checksum(.md5, hash.finalize().hexadecimal)]
+        let options: [DownloadOption] = [.checksum(md5: hash.finalize().hexadecimal)]
         let response = await session.download(url, to: .file(target), options: options).serializingFile().response
         try expectFile(served, response)
         #expect(log.requests.map { $0["Range"] } == [nil, nil])

@@ -121,7 +121,7 @@ struct TrailerTests {
     @Test("A digest of encoded bytes is compared only if they are not decoded")
     func encoded() async throws {
         let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAAAA6uuBQBDv6ajAgAAAA=="))  // of {}
-        let sum = ContentDigestAlgorithm.sha256
+        let sum = DigestAlgorithm.sha256
         let answer = StubAnswer([
             .head(ResponseHead(status: 200, fields: [HeaderField(name: "Content-Encoding", value: "gzip")])),
             .body(gzip), .trailers(["Content-Digest": try Self.digest(of: gzip, sum)]),
@@ -143,7 +143,7 @@ struct TrailerTests {
     }
 
     /// Returns the field for these bytes, as a body of this library sends it.
-    private static func digest(of bytes: Data, _ algorithm: ContentDigestAlgorithm) throws -> String {
+    private static func digest(of bytes: Data, _ algorithm: DigestAlgorithm) throws -> String {
         let body = TransportBody.data(bytes).contentDigest(algorithm)
         guard case .stream(let source) = body else { return "" }
         let stream = source.open()

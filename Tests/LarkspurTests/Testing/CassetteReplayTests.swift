@@ -88,9 +88,9 @@ struct CassetteReplayTests {
     // MARK: Digests
 
     private static let gzip = Data(CodedBody.gzip.bytes)
-    private static let sha256 = ContentDigestAlgorithm.sha256
+    private static let sha256 = DigestAlgorithm.sha256
 
-    private static func value(_ body: Data, _ algorithm: ContentDigestAlgorithm = sha256) -> String {
+    private static func value(_ body: Data, _ algorithm: DigestAlgorithm = sha256) -> String {
         algorithm.value(of: Array(algorithm.digest(of: body)))
     }
 
