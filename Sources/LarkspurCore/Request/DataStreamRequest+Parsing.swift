@@ -7,15 +7,16 @@ extension DataStreamRequest {
     ///
     /// A line may have at most ``LineParser/defaultMaximumLength`` bytes;
     /// ``lines(maximumLength:automaticallyCancelling:)`` changes the limit.
-    public var lines: ParsedSequence<DataStream, LineParser> { lines() }
+    public var lines: ParsedSequence<DataStream, LineParser> { bytes.lines }
 
-    /// Returns the body's lines, without their line ends `\n` or `\r\n`.
+    /// Returns the body's lines, like ``lines``, with another limit. `bytes(automaticallyCancelling: false).lines` has
+    /// the limit of ``lines``.
     ///
     /// - Parameters:
     ///   - maximumLength: The maximum length of a line in bytes. A longer line throws `.messageTooLarge`.
     ///   - automaticallyCancelling: Whether the request is cancelled when it has no reader any more.
     public func lines(
-        maximumLength: Int = LineParser.defaultMaximumLength, automaticallyCancelling: Bool = true
+        maximumLength: Int, automaticallyCancelling: Bool = true
     ) -> ParsedSequence<DataStream, LineParser> {
         bytes(automaticallyCancelling: automaticallyCancelling).lines(maximumLength: maximumLength)
     }
