@@ -83,7 +83,7 @@ extension RequestState {
     /// Returns the values to send to the request's followers after an event of the transport; nil if there are none.
     func news(of event: TransportEvent, for id: TransportTaskID) -> News? {
         guard settings.content.followers.needNews, let hop, hop.id == id else { return nil }
-        let (heads, followers) = (settings.content.followers.responses, settings.content.followers.download)
+        let (heads, followers) = (settings.content.followers.heads, settings.content.followers.download)
         let changes = settings.content.followers.changes
         let progress =
             followers.isEmpty || !hop.isCounted ? nil : hop.currentExtent?.progress(after: received) ?? downloaded
@@ -111,7 +111,7 @@ extension RequestState {
 extension RequestCore {
     func tell(_ news: RequestState.News) {
         if let head = news.information { tell(head, to: news.heads, of: .information) }
-        if let head = news.head { tell(head, to: news.heads, of: .responses) }
+        if let head = news.head { tell(head, to: news.heads, of: .heads) }
         if let progress = news.progress { tell(progress, to: news.followers, of: .download) }
         tellChange(to: news.changes)
     }

@@ -6,8 +6,8 @@ extension Request {
 
     /// The heads of all hops' responses as they arrive, including those of redirects and of failed attempts.
     ///
-    ///     for await head in request.responses { print(head.status) }
-    public var responses: RequestSequence<ResponseHead> { RequestSequence(self, .responses) }
+    ///     for await head in request.heads { print(head.status) }
+    public var heads: RequestSequence<ResponseHead> { RequestSequence(self, .heads) }
 
     /// The requests of all hops as shell commands, with secrets hidden by ``Redaction/standard``. For other rules use
     /// ``requests`` and ``OutgoingRequest/cURLDescription(redacting:)``.
@@ -23,8 +23,8 @@ extension RequestTopic {
         }
     }
 
-    static var responses: RequestTopic<ResponseHead> {
-        RequestTopic<ResponseHead>(followers: \.responses, buffering: .unbounded) { state, sent in
+    static var heads: RequestTopic<ResponseHead> {
+        RequestTopic<ResponseHead>(followers: \.heads, buffering: .unbounded) { state, sent in
             Array(state.allHops.compactMap(\.head).dropFirst(sent.count))
         }
     }

@@ -33,18 +33,18 @@ struct RequestFollowers: Sendable {
     var upload: [Follower<TransferProgress>] = []
     var download: [Follower<TransferProgress>] = []
     var requests: [Follower<OutgoingRequest>] = []
-    var responses: [Follower<ResponseHead>] = []
+    var heads: [Follower<ResponseHead>] = []
     var information: [Follower<ResponseHead>] = []
     var changes: [Follower<Void>] = []
 
     /// Whether a follower needs to know of events of the transport.
-    var needNews: Bool { !(responses.isEmpty && information.isEmpty && download.isEmpty && changes.isEmpty) }
+    var needNews: Bool { !(heads.isEmpty && information.isEmpty && download.isEmpty && changes.isEmpty) }
 
     func end() {
         for follower in upload { follower.end() }
         for follower in download { follower.end() }
         for follower in requests { follower.end() }
-        for follower in responses { follower.end() }
+        for follower in heads { follower.end() }
         for follower in information { follower.end() }
         for follower in changes { follower.end() }
     }

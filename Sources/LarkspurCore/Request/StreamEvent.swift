@@ -80,7 +80,7 @@ extension DataStreamRequest {
     /// - Parameter problem: The error of a reader. The outcome has this error if the request itself has no error,
     ///   because the request may have finished before the reader failed.
     func finished(with problem: RequestError? = nil) async -> Completion {
-        for await _ in handle.core.follow(.responses) {}
+        for await _ in handle.core.follow(.heads) {}
         guard let exchange = handle.core.read({ $0.exchange }) else {
             return Completion(request: request, head: head, trailers: nil, metrics: metrics, error: .requestCancelled)
         }

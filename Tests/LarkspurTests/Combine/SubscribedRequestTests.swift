@@ -53,7 +53,7 @@ struct SubscribedRequestTests {
         let request = await log.session().request("http://h/")
         let subscriber = NotedSubscriber<DataResponse<String>>()
         let subscription = subscribe(subscriber, to: request) { _ in }
-        for await _ in request.responses {}
+        for await _ in request.heads {}
         // This closure is called after that of the subscription.
         let delivered = Gate()
         request.responseString { _ in delivered.open() }
@@ -87,7 +87,7 @@ struct SubscribedRequestTests {
         let sent = log.count
         let unsent = await log.session().request("http://h/")
         subscribe(subscriber, to: unsent) { $0.cancel() }
-        for await _ in unsent.responses {}
+        for await _ in unsent.heads {}
         #expect(unsent.status == .cancelled && log.count == sent && subscriber.elements.isEmpty)
     }
 
@@ -200,7 +200,7 @@ struct SubscribedRequestTests {
         let request = await session.streamRequest("http://h/")
         let released = Gate()
         let subscription = subscribe(NotedSubscriber(probe: ReleaseProbe(opening: released)), to: request)
-        for await _ in request.responses.prefix(1) {}
+        for await _ in request.heads.prefix(1) {}
         subscription?.cancel()
         await released.pass()
         #expect(await request.completion.error?.isCancelled == true)

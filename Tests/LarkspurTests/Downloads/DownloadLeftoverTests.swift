@@ -104,7 +104,7 @@ struct DownloadLeftoverTests {
                 return .retry
             }))
         let request = await session.download("http://h/")
-        var heads = request.responses.makeAsyncIterator()
+        var heads = request.heads.makeAsyncIterator()
         _ = await heads.next()
         #expect(await request.cancelProducingResumeRecord() == nil)
         #expect(request.retryCount == 0)

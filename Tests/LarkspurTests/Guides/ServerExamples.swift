@@ -88,7 +88,7 @@ struct SessionService: Service {
         try await gracefulShutdown()
         // The group of services limits this wait.
         for request in await session.requests {
-            for await _ in request.responses {}  // ends with the request
+            for await _ in request.heads {}  // ends with the request
         }
         await session.invalidate()
     }

@@ -281,7 +281,7 @@ struct RedirectHandlerTests {
         var requests: [String] = []
         for await sent in request.requests { requests.append("\(sent.url.target)") }
         var statuses: [Int] = []
-        for await head in request.responses { statuses.append(head.status) }
+        for await head in request.heads { statuses.append(head.status) }
         #expect(requests == ["/a", "/b?hop=1", "/c?hop=2"])
         #expect(statuses == [302, 302, 200])
         let response = await request.serializingData().response

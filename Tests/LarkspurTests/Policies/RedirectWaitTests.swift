@@ -74,7 +74,7 @@ struct RedirectWaitTests {
         let answer = StubAnswer([.head(head)] + Array(repeating: .body(Data(count: 1 << 14)), count: 8) + [.stall])
         let request = await session(answer).request("http://h/a").redirect(using: .doNotFollow)
         let task = request.serializingData()
-        for await head in request.responses where head.status == 302 { break }
+        for await head in request.heads where head.status == 302 { break }
         request.cancel()
         #expect(await task.response.error?.isCancelled == true)
 

@@ -66,7 +66,7 @@ struct LimitRegressions {
         let session = log.session()
         let request = await session.request("http://h/", startsAutomatically: false)
         let progress = request.downloadProgress.makeAsyncIterator()
-        let heads = request.responses.makeAsyncIterator()
+        let heads = request.heads.makeAsyncIterator()
         await session.invalidate()
         for var iterator in [progress] { while await iterator.next() != nil {} }
         for var iterator in [heads] { while await iterator.next() != nil {} }

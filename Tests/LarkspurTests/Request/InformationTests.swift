@@ -29,7 +29,7 @@ struct InformationTests {
         #expect(recorder.events.count { $0.name == "receiveInformation" } == 3)
         // The sequence can be iterated again after the end, and the closure's task ends with the request.
         #expect(await heads.reduce(into: []) { $0.append($1.status) } == [103, 104, 199])
-        #expect(await request.responses.reduce(into: []) { $0.append($1.status) } == [200])
+        #expect(await request.heads.reduce(into: []) { $0.append($1.status) } == [200])
     }
 
     @Test("The heads of redirects and retries follow each other")

@@ -25,11 +25,11 @@ struct RequestSequenceTests {
     func everything(readersBefore: Int) async throws {
         let request = await request()
         let readers = (0..<readersBefore).map { _ in
-            (request.requests.makeAsyncIterator(), request.responses.makeAsyncIterator())
+            (request.requests.makeAsyncIterator(), request.heads.makeAsyncIterator())
         }
         #expect(try await request.serializingString().value == "ok")
         for (requests, responses) in readers + [
-            (request.requests.makeAsyncIterator(), request.responses.makeAsyncIterator())
+            (request.requests.makeAsyncIterator(), request.heads.makeAsyncIterator())
         ] {
             #expect(await rest(of: requests).map(\.url.path) == ["/a", "/b", "/a", "/b"])
             #expect(await rest(of: responses).map(\.status) == [302, 503, 302, 200])
@@ -55,7 +55,7 @@ struct RequestSequenceTests {
     @Test("Iterating any of them starts the request, making one does not", arguments: 0..<3)
     func starts(which: Int) async {
         let request = await request()
-        let (requests, responses, commands) = (request.requests, request.responses, request.cURLDescriptions)
+        let (requests, responses, commands) = (request.requests, request.heads, request.cURLDescriptions)
         #expect(request.status == .initialized)
         switch which {
         case 0: for await _ in requests {}
@@ -80,7 +80,7 @@ struct RequestSequenceTests {
         }
         let request = await session.request("http://h/")
         var requests = request.requests.makeAsyncIterator()
-        var responses = request.responses.makeAsyncIterator()
+        var responses = request.heads.makeAsyncIterator()
         #expect(await requests.next()?.url.path == "/")
         #expect(await responses.next()?.status == 206)
         #expect(request.status == .resumed)
@@ -93,9 +93,9 @@ struct RequestSequenceTests {
     func nothingSent() async {
         let unbuilt = await log.session().request("no url")
         for await _ in unbuilt.requests { Issue.record("nothing was sent") }
-        for await _ in unbuilt.responses { Issue.record("nothing came") }
+        for await _ in unbuilt.heads { Issue.record("nothing came") }
         let lost = await log.session { _, _ in .failure(.connectionRefused) }.request("http://h/")
-        for await _ in lost.responses { Issue.record("nothing came") }
+        for await _ in lost.heads { Issue.record("nothing came") }
         #expect(await rest(of: lost.requests.makeAsyncIterator()).count == 1)
         // A request that is released before its start ends its sequences.
         var orphan = await log.session().request("http://h/", startsAutomatically: false).requests.makeAsyncIterator()
@@ -110,13 +110,13 @@ struct RequestSequenceTests {
         let request = await session.request("http://h/")
         let first = await request.requests.first { _ in true }
         #expect(first?.url.path == "/")
-        _ = request.responses.makeAsyncIterator()
-        #expect(request.handle.core.read { $0.settings.followers.responses.count } == 1)
+        _ = request.heads.makeAsyncIterator()
+        #expect(request.handle.core.read { $0.settings.followers.heads.count } == 1)
         let task = request.serializingString()
         _ = await hops.next()
         transport.answer(307, headers: ["Location": "/2"])
         #expect(await request.requests.first { $0.url.path == "/2" } != nil)
-        #expect(request.handle.core.read { $0.settings.followers.responses.isEmpty })
+        #expect(request.handle.core.read { $0.settings.followers.heads.isEmpty })
         _ = await hops.next()
         transport.answer()
         #expect(try await task.value == "text")
@@ -149,7 +149,7 @@ struct RequestSequenceTests {
                 }
                 for await hasAll in group { #expect(hasAll) }
             }
-            #expect(await rest(of: request.responses.makeAsyncIterator()).count == 21)
+            #expect(await rest(of: request.heads.makeAsyncIterator()).count == 21)
         }
     }
 }
