@@ -23,8 +23,18 @@
 /// Set the policy as an interceptor, or add it to a request by `retry(using:)`. As the retrier of another
 /// ``Interceptor``, the policy adds no idempotency keys and deposits nothing in the retry budget.
 public struct RetryPolicy: KeySettingRetrier {
-    /// A closure that decides whether an error is retried; see ``shouldRetry``.
-    public typealias Predicate = @Sendable (RequestError, any Request) async -> Bool?
+    /// A closure that decides whether a request is retried; see ``shouldRetry``.
+    public typealias Decide = @Sendable (RequestError, any Request) async -> Decision
+
+    /// The decision of ``shouldRetry``.
+    public enum Decision: Sendable, Hashable, CaseIterable {
+        /// Retries the request.
+        case retry
+        /// Does not retry the request.
+        case doNotRetry
+        /// Leaves the decision to the policy's methods, statuses and codes.
+        case byRules
+    }
 
     /// The maximum number of retries; 2 by default. Retries after a 401 count only if `statuses` contains 401.
     /// Otherwise a retry with a renewed token would use up the limit.
@@ -43,16 +53,16 @@ public struct RetryPolicy: KeySettingRetrier {
     /// The header field that makes POST and PATCH safe to retry; nil by default. If it is set, the policy retries these
     /// methods, too.
     public var idempotencyKey: IdempotencyKey?
-    /// A closure that decides in place of `methods`, `statuses` and `codes`. True retries the request, false does not
-    /// retry it, and nil leaves the decision to these three. The limit, the timeouts and the retry budget still apply,
-    /// and a body that can be sent only once is never sent twice.
-    public var shouldRetry: Predicate?
+    /// A closure that decides in place of `methods`, `statuses` and `codes`, or leaves the decision to these three by
+    /// ``Decision/byRules``. The limit, the timeouts and the retry budget still apply, and a body that can be sent only
+    /// once is never sent twice.
+    public var shouldRetry: Decide?
 
     /// Creates a policy. See the properties for the defaults.
     public init(
         limit: Int = 2, methods: Set<HTTPMethod> = Self.idempotentMethods, statuses: Set<Int> = Self.passingStatuses,
         codes: Set<RequestError.Code> = Self.connectivityCodes, backoff: Backoff = Backoff(),
-        maximumRetryAfter: Duration = .seconds(60), idempotencyKey: IdempotencyKey? = nil, shouldRetry: Predicate? = nil
+        maximumRetryAfter: Duration = .seconds(60), idempotencyKey: IdempotencyKey? = nil, shouldRetry: Decide? = nil
     ) {
         self.limit = limit
         self.methods = methods
@@ -110,7 +120,11 @@ public struct RetryPolicy: KeySettingRetrier {
     }
 
     private func accepts(_ error: RequestError, of request: any Request) async -> Bool {
-        if let answer = await shouldRetry?(error, request) { return answer }
+        switch await shouldRetry?(error, request) {
+        case .retry: return true
+        case .doNotRetry: return false
+        case .byRules, nil: break
+        }
         guard codes.contains(error.code) || error.isValidation && statuses.contains(error.statusCode ?? 0) else {
             return false
         }
@@ -140,7 +154,7 @@ public struct ConnectionLostRetryPolicy: KeySettingRetrier {
     public init(
         limit: Int = 2, methods: Set<HTTPMethod> = RetryPolicy.idempotentMethods,
         backoff: RetryPolicy.Backoff = RetryPolicy.Backoff(), idempotencyKey: RetryPolicy.IdempotencyKey? = nil,
-        shouldRetry: RetryPolicy.Predicate? = nil
+        shouldRetry: RetryPolicy.Decide? = nil
     ) {
         policy = RetryPolicy(
             limit: limit, methods: methods, statuses: [], codes: [.connectionLost, .truncated], backoff: backoff,

@@ -22,11 +22,7 @@ struct BreakerState: Sendable {
         case halfOpen(running: Int, succeeded: Int)
     }
 
-    enum Outcome: CaseIterable, Sendable {
-        case success, failure
-        /// The outcome tells nothing about the server: the request was cancelled, for example.
-        case neutral
-    }
+    typealias Outcome = CircuitBreaker.Outcome
 
     enum Verdict: Equatable, Sendable {
         /// The request is sent. The ticket goes back with its outcome.

@@ -36,9 +36,18 @@ public final class CircuitBreaker: RequestMiddleware {
         public let state: State
     }
 
-    /// Decides whether an outcome is a failure of the server: true counts as a failure, false as a success, and nil
-    /// does not count.
-    public typealias Judge = @Sendable (Result<Int, any Error>) -> Bool?
+    /// The outcome of a request, as its circuit counts it.
+    public enum Outcome: Sendable, Hashable, CaseIterable {
+        /// The server has answered as it should.
+        case success
+        /// The server has failed.
+        case failure
+        /// The outcome tells nothing about the server, and does not count: the request was cancelled, for example.
+        case neutral
+    }
+
+    /// Returns how the status or the error of a request counts.
+    public typealias Judge = @Sendable (Result<Int, any Error>) -> Outcome
 
     private struct Circuits {
         var elapsed: @Sendable () -> Duration = ContinuousClock().stopwatch()
@@ -64,7 +73,7 @@ public final class CircuitBreaker: RequestMiddleware {
     ///   - window: The time for which outcomes count; 30 seconds by default.
     ///   - pause: The time for which a circuit stays open before a probe; 10 seconds by default.
     ///   - probes: The number of probes that have to succeed before a circuit closes; 1 by default.
-    ///   - judge: Decides about a status or an error. By default, the network failures of
+    ///   - judge: Returns how a status or an error counts. By default, the network failures of
     ///     ``RequestError/isConnectivity`` and the statuses 500, 502, 503 and 504 are failures, other statuses are
     ///     successes, and other errors do not count.
     public init(
@@ -82,11 +91,12 @@ public final class CircuitBreaker: RequestMiddleware {
     /// The default judge: see ``init(failureRate:minimumCount:window:pause:probes:judge:)``.
     public static let standardJudge: Judge = { outcome in
         switch outcome {
-        case .success(let status): return [500, 502, 503, 504].contains(status)
-        case .failure(let error as RequestError): return error.isConnectivity ? true : nil
+        case .success(let status): return [500, 502, 503, 504].contains(status) ? .failure : .success
+        case .failure(let error as RequestError): return error.isConnectivity ? .failure : .neutral
         case .failure(let error as TransportError):
-            return RequestError(wrapping: error, as: .connectionLost, stage: .sending).isConnectivity ? true : nil
-        case .failure: return nil
+            let isConnectivity = RequestError(wrapping: error, as: .connectionLost, stage: .sending).isConnectivity
+            return isConnectivity ? .failure : .neutral
+        case .failure: return .neutral
         }
     }
 
@@ -172,13 +182,8 @@ public final class CircuitBreaker: RequestMiddleware {
     }
 
     private func record(_ outcome: Result<Int, any Error>, _ origin: RequestURL.Origin, _ ticket: BreakerState.Ticket) {
-        let outcome: BreakerState.Outcome =
-            switch judge(outcome) {
-            case true?: .failure
-            case false?: .success
-            case nil: .neutral
-            }
-        change(origin) { $0.record(outcome, ticket, at: $1, rule) }
+        let counted = judge(outcome)
+        change(origin) { $0.record(counted, ticket, at: $1, rule) }
     }
 
     /// Changes a circuit, and tells the observers if its phase has changed.

@@ -227,8 +227,8 @@ extension BackgroundTransfers {
             limit: .max, methods: RetryPolicy.idempotentMethods.union([.post, .patch]),
             backoff: RetryPolicy.Backoff(scale: .seconds(1), cap: .seconds(60)), maximumRetryAfter: .seconds(3_600),
             shouldRetry: { error, request in
-                guard error.isValidation else { return nil }
-                return request.attempts.count { $0.error?.isValidation == true } >= 10 ? false : nil
+                guard error.isValidation else { return .byRules }
+                return request.attempts.count { $0.error?.isValidation == true } >= 10 ? .doNotRetry : .byRules
             })
     }
 }

@@ -147,7 +147,7 @@ struct CredentialExamples {
         }
         #expect((shop().configuration.interceptors.first as? RetryPolicy)?.idempotencyKey != nil)
         let policy = RetryPolicy(shouldRetry: { error, request in
-            error.statusCode == 409 ? true : nil
+            error.statusCode == 409 ? .retry : .byRules
         })
         let session = log.session(interceptor: .composed(policy)) { _, number in
             number == 1 ? .response(409) : .text("ok")

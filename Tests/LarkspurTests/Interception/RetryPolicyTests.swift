@@ -131,11 +131,12 @@ struct RetryPolicyTests {
     }
 
     @Test(
-        "The predicate decides where it answers, and leaves the rest to the policy",
+        "The closure decides, or leaves the decision to the policy",
         arguments: [
-            (Bool?.none, "GET", 500, 3), (nil, "POST", 500, 1), (true, "POST", 404, 3), (false, "GET", 500, 1),
+            (RetryPolicy.Decision.byRules, "GET", 500, 3), (.byRules, "POST", 500, 1), (.retry, "POST", 404, 3),
+            (.doNotRetry, "GET", 500, 1),
         ])
-    func predicate(answer: Bool?, method: String, status: Int, attempts: Int) async {
+    func predicate(answer: RetryPolicy.Decision, method: String, status: Int, attempts: Int) async {
         let policy = RetryPolicy(shouldRetry: { error, request in
             #expect(error.statusCode == status && request.retryCount < 2)
             return answer

@@ -95,7 +95,7 @@ import Testing
             })
             let predicate = RetryPolicy(shouldRetry: { _, _ in
                 marks.withLock { $0.append(Self.mark) }
-                return false
+                return .doNotRetry
             })
             let session = Session(
                 configuration: SessionConfiguration {
