@@ -80,10 +80,18 @@ public final class WebSocketRequest: Request {
     ///     for try await move in socket.messages(of: Move.self) { … }
     public func messages<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: (any DataDecoder)? = nil, automaticallyClosing: Bool = true
-    ) -> DecodedWebSocketMessages<Value> {
-        DecodedWebSocketMessages(
-            base: messages(automaticallyClosing: automaticallyClosing),
-            decoder: decoder ?? handle.core.context.configuration.decoder)
+    ) -> AsyncThrowingMapSequence<WebSocketMessages, Value> {
+        let decoder = decoder ?? handle.core.context.configuration.decoder
+        return messages(automaticallyClosing: automaticallyClosing).map { message in
+            do {
+                return try decoder.decode(Value.self, from: message.bytes)
+            } catch {
+                throw RequestError(
+                    .decodingFailed,
+                    "the message cannot be decoded as \(Value.self): \(DecodingProblem.description(of: error))",
+                    underlying: error)
+            }
+        }
     }
 
     // MARK: Sending
@@ -199,38 +207,6 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
         @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> WebSocketMessage? {
             try await reader.next(isolation: actor)
-        }
-    }
-}
-
-/// The received messages of a ``WebSocketRequest``, decoded as values of one type.
-public struct DecodedWebSocketMessages<Element: Decodable & Sendable>: AsyncSequence, Sendable {
-    fileprivate let base: WebSocketMessages
-    fileprivate let decoder: any DataDecoder
-
-    fileprivate init(base: WebSocketMessages, decoder: any DataDecoder) {
-        self.base = base
-        self.decoder = decoder
-    }
-
-    public func makeAsyncIterator() -> Iterator { Iterator(base: base.makeAsyncIterator(), decoder: decoder) }
-
-    /// An iterator over the values.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var base: WebSocketMessages.Iterator
-        fileprivate let decoder: any DataDecoder
-
-        /// Waits for the next message and returns its value. Returns nil after a clean close.
-        public mutating func next() async throws -> Element? {
-            guard let message = try await base.next() else { return nil }
-            do {
-                return try decoder.decode(Element.self, from: message.bytes)
-            } catch {
-                throw RequestError(
-                    .decodingFailed,
-                    "the message cannot be decoded as \(Element.self): \(DecodingProblem.description(of: error))",
-                    underlying: error)
-            }
         }
     }
 }

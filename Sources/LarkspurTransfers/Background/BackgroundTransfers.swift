@@ -17,7 +17,8 @@ public final class BackgroundTransfers: Sendable {
     /// are paused, and those that have ended before their result was delivered.
     ///
     /// Unfinished transfers continue even if no task iterates this sequence. The sequence ends after the last of them.
-    public let restored: RestoredTransfers
+    /// If several tasks iterate it, each transfer goes to one of them.
+    public let restored: AsyncStream<BackgroundTransfer>
     /// An error for each record that could not be restored, because it is damaged or of a later version.
     ///
     /// The file of a damaged record is kept with the extension `damaged`.
@@ -74,7 +75,11 @@ public final class BackgroundTransfers: Sendable {
         self.identifier = identifier
         self.hub = hub
         self.problems = problems
-        restored = RestoredTransfers(records.map { hub.restore($0) })
+        let transfers = records.map { hub.restore($0) }
+        restored = AsyncStream { continuation in
+            for transfer in transfers { continuation.yield(transfer) }
+            continuation.finish()
+        }
     }
 
     #if canImport(Darwin)
@@ -238,25 +243,4 @@ extension BackgroundTransfers: CustomStringConvertible, CustomReflectable {
     public var description: String { "BackgroundTransfers(\(identifier.debugDescription))" }
     /// A mirror without the session.
     public var customMirror: Mirror { Mirror(self, children: ["identifier": identifier]) }
-}
-
-/// The transfers that earlier runs of the program have left, each once.
-///
-/// If several tasks iterate the sequence, each transfer goes to one of them.
-public struct RestoredTransfers: AsyncSequence, Sendable {
-    public typealias Element = BackgroundTransfer
-    public typealias Failure = Never
-
-    private let rest: Protected<[BackgroundTransfer]>
-
-    init(_ transfers: [BackgroundTransfer]) { rest = Protected(transfers.reversed()) }
-
-    public func makeAsyncIterator() -> Iterator { Iterator(rest: rest) }
-
-    /// An iterator over the transfers that no task has received yet.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let rest: Protected<[BackgroundTransfer]>
-
-        public mutating func next() async -> BackgroundTransfer? { rest.withLock { $0.popLast() } }
-    }
 }
