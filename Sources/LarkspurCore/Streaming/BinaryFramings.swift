@@ -1,28 +1,20 @@
 /// A framing of messages that each begin with their length.
-public struct LengthPrefixedFraming: MessageFraming {
-    /// The byte order of a length.
-    public enum Endianness: Sendable {
-        /// Most significant byte first, as in most protocols.
-        case big
-        /// Least significant byte first.
-        case little
-    }
-
+struct LengthPrefixedFraming: MessageFraming {
     private let width: Int
-    private let endianness: Endianness
+    private let endianness: StandardFraming.Endianness
     private var remainder: Remainder
     private var prefix: [UInt8] = []
     /// The length of the current message; nil until its prefix has been read.
     private var length: Int?
 
-    init(width: Int, endianness: Endianness, limit: Int) {
+    init(width: Int, endianness: StandardFraming.Endianness, limit: Int) {
         precondition((1...8).contains(width), "a length prefix has 1 to 8 bytes")
         self.width = width
         self.endianness = endianness
         remainder = Remainder(limit: limit)
     }
 
-    public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
+    mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
         if length == nil { try readPrefix(&bytes) }
         guard let length else { return nil }
         guard remainder.bytes.count + bytes.count >= length else {
@@ -34,7 +26,7 @@ public struct LengthPrefixedFraming: MessageFraming {
         return remainder.isEmpty ? Data(last) : Data(try remainder.completed(with: last))
     }
 
-    public mutating func end() throws -> Data? {
+    mutating func end() throws -> Data? {
         guard prefix.isEmpty, length == nil else { throw incompleteMessage }
         return nil
     }
@@ -53,9 +45,9 @@ public struct LengthPrefixedFraming: MessageFraming {
 }
 
 /// A framing whose messages a closure finds.
-public struct CustomFraming: MessageFraming {
+struct CustomFraming: MessageFraming {
     /// The range of the message in the bytes, and the end of the message's frame.
-    public typealias Frame = (message: Range<Int>, end: Int)
+    typealias Frame = (message: Range<Int>, end: Int)
 
     private let find: @Sendable (UnsafeRawBufferPointer) throws -> Frame?
     private let limit: Int
@@ -67,7 +59,7 @@ public struct CustomFraming: MessageFraming {
         self.find = find
     }
 
-    public mutating func next(in more: inout UnsafeRawBufferPointer) throws -> Data? {
+    mutating func next(in more: inout UnsafeRawBufferPointer) throws -> Data? {
         bytes.append(contentsOf: more.take(more.count))
         guard used < bytes.count else {
             (bytes, used) = ([], 0)
@@ -93,7 +85,7 @@ public struct CustomFraming: MessageFraming {
         return message
     }
 
-    public mutating func end() throws -> Data? {
+    mutating func end() throws -> Data? {
         guard used == bytes.count else { throw incompleteMessage }
         return nil
     }

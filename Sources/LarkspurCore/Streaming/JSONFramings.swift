@@ -1,17 +1,17 @@
-/// A framing of one JSON text per line (NDJSON, JSON Lines). Blank lines are skipped; the last line needs no line end.
-public struct JSONLinesFraming: MessageFraming {
+/// A framing of one JSON text per line.
+struct JSONLinesFraming: MessageFraming {
     private var splitter: LineSplitter
 
     init(limit: Int) { splitter = LineSplitter(limit: limit) }
 
-    public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
+    mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
         while let line = try splitter.next(in: &bytes, Self.message) {
             if let line { return line }
         }
         return nil
     }
 
-    public mutating func end() throws -> Data? { try splitter.end(Self.message) ?? nil }
+    mutating func end() throws -> Data? { try splitter.end(Self.message) ?? nil }
 
     /// Returns the line as a message; nil for a line of only white space.
     private static func message(_ line: UnsafeRawBufferPointer) -> Data? {
@@ -20,11 +20,7 @@ public struct JSONLinesFraming: MessageFraming {
 }
 
 /// A framing of JSON texts that each begin with a record separator, 0x1E, and end with a line feed (RFC 7464).
-///
-/// A text is delivered as soon as its line feed has arrived. A truncated text fails with `.incompleteMessage`. A text
-/// is truncated if a bracket or a string is still open at its end, or if no white space follows a number or a word:
-/// `12` can be the beginning of `1234`.
-public struct JSONSequenceFraming: MessageFraming {
+struct JSONSequenceFraming: MessageFraming {
     private var remainder: Remainder
     private var isInText = false
     /// The first byte of the current text that is not white space; nil if there is none yet.
@@ -36,7 +32,7 @@ public struct JSONSequenceFraming: MessageFraming {
 
     init(limit: Int) { remainder = Remainder(limit: limit) }
 
-    public mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
+    mutating func next(in bytes: inout UnsafeRawBufferPointer) throws -> Data? {
         var index = 0
         while index < bytes.count {
             let byte = bytes[index]
@@ -68,7 +64,7 @@ public struct JSONSequenceFraming: MessageFraming {
         return nil
     }
 
-    public mutating func end() throws -> Data? { try finish(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    mutating func end() throws -> Data? { try finish(UnsafeRawBufferPointer(start: nil, count: 0)) }
 
     /// Returns the current text, which ends with these bytes; nil if it has only white space. Throws if it is
     /// truncated.

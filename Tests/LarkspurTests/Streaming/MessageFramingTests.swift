@@ -89,7 +89,7 @@ struct MessageFramingTests {
 
     @Test("A closure finds messages, and an invalid range is an error", arguments: Example.custom)
     fileprivate func custom(_ example: Example) {
-        let framing = CustomFraming.custom(maximumSize: 8) { bytes in
+        let framing = StandardFraming.custom(maximumSize: 8) { bytes in
             guard bytes.first == UInt8(ascii: "<") else { return (0..<0, 0) }
             return bytes.firstIndex(of: UInt8(ascii: ">")).map { (1..<$0, $0 + 1) }
         }
@@ -98,14 +98,14 @@ struct MessageFramingTests {
 
     @Test("A framing with a closure keeps no bytes of the messages that it has found")
     func keepsNothing() throws {
-        var framing = CustomFraming.custom { bytes in bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) } }
+        var framing = StandardFraming.custom { bytes in bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) } }
         for _ in 0..<1_000 {
             try [UInt8]([1, 2, 0]).withUnsafeBytes { all in
                 var more = UnsafeRawBufferPointer(rebasing: all.prefix(all.count))
                 while try framing.next(in: &more) != nil {}
             }
         }
-        let kept = Mirror(reflecting: framing).descendant("bytes") as? [UInt8]
+        let kept = Mirror(reflecting: framing).descendant("base", "bytes") as? [UInt8]
         #expect(try #require(kept).isEmpty)
     }
 
@@ -113,27 +113,27 @@ struct MessageFramingTests {
         "A frame outside the bytes is an error",
         arguments: [(0..<1, 4), (0..<3, 2), (-1..<1, 2), (0..<0, 0), (0..<0, -1)])
     func foreignFrame(message: Range<Int>, end: Int) {
-        #expect(CustomFraming.custom { _ in (message, end) }.outcome("abc").failure == .malformedMessage)
+        #expect(StandardFraming.custom { _ in (message, end) }.outcome("abc").failure == .malformedMessage)
     }
 
     @Test("A length is read in its byte order, with one to eight bytes", arguments: 1...8)
     func widths(bytes: Int) {
         let zeros = [UInt8](repeating: 0, count: bytes - 1)
         let expected = ParsingOutcome(values: [Data("ab".utf8)])
-        let big = LengthPrefixedFraming.lengthPrefixed(bytes: bytes)
-        let little = LengthPrefixedFraming.lengthPrefixed(bytes: bytes, endianness: .little)
+        let big = StandardFraming.lengthPrefixed(bytes: bytes)
+        let little = StandardFraming.lengthPrefixed(bytes: bytes, endianness: .little)
         #expect(big.outcome([zeros + [2] + Array("ab".utf8)]) == expected)
         #expect(little.outcome([[2] + zeros + Array("ab".utf8)]) == expected)
         // The largest length allocates no memory.
         let largest = [UInt8](repeating: 0xFF, count: bytes)
         #expect(
-            LengthPrefixedFraming.lengthPrefixed(bytes: bytes, maximumSize: 254).outcome([largest]).failure
+            StandardFraming.lengthPrefixed(bytes: bytes, maximumSize: 254).outcome([largest]).failure
                 == .messageTooLarge)
     }
 
     @Test("A text of a JSON sequence is delivered at its line feed, before the next one begins")
     func promptness() throws {
-        var framing = JSONSequenceFraming.jsonSequence
+        var framing = StandardFraming.jsonSequence
         #expect(try framing.parse(Data("\u{1E}{\"a\":\n1}".utf8)).isEmpty)
         #expect(try framing.parse(Data("\n".utf8)) == [Data("{\"a\":\n1}\n".utf8)])
     }

@@ -54,7 +54,7 @@ struct ParsedSequenceTests {
         plist.outputFormat = .xml
         let property = String(decoding: try plist.encode(ticks[0]), as: UTF8.self)
         let framed = ChunkSequence(["\(property)\0", "\(property)\0"])
-        let framing = CustomFraming.custom { bytes in bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) } }
+        let framing = StandardFraming.custom { bytes in bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) } }
         let decoded = framed.decodables(of: Tick.self, framing: framing, decoder: PropertyListDecoder())
         #expect(try await all(decoded) == [ticks[0], ticks[0]])
     }

@@ -57,14 +57,14 @@ struct StreamRobustnessTests {
         let lines = ["{", "}", "1", "\n", "\r\n", "\n\n", " ", "\r", "é漢😀"]
         #expect(differences(LineParser(), lines, seed: seed) == 0)
         #expect(differences(LineParser(maximumLength: 50), lines, seed: seed) == 0)
-        #expect(differences(JSONLinesFraming.jsonLines(maximumSize: 60), lines, seed: seed) == 0)
+        #expect(differences(StandardFraming.jsonLines(maximumSize: 60), lines, seed: seed) == 0)
         let texts = ["\u{1E}", "\u{1E}[1]\n", "[", "]\n", "\"", "\\", "1", "\n", "\n\u{1E}", " ", "{}\n\u{1E}"]
-        #expect(differences(JSONSequenceFraming.jsonSequence(maximumSize: 60), texts, seed: seed) == 0)
+        #expect(differences(StandardFraming.jsonSequence(maximumSize: 60), texts, seed: seed) == 0)
         let lengths = ["\0", "\u{1}", "\u{2}", "\u{7}", "\0\0", "abc"]
         #expect(
-            differences(LengthPrefixedFraming.lengthPrefixed(bytes: 1, maximumSize: 255), lengths, seed: seed)
+            differences(StandardFraming.lengthPrefixed(bytes: 1, maximumSize: 255), lengths, seed: seed)
                 == 0)
-        #expect(differences(LengthPrefixedFraming.lengthPrefixed(bytes: 2), lengths, seed: seed) == 0)
+        #expect(differences(StandardFraming.lengthPrefixed(bytes: 2), lengths, seed: seed) == 0)
     }
 
     @Test("Each byte of a long line is searched once, for any number of chunks")
@@ -75,7 +75,7 @@ struct StreamRobustnessTests {
         for _ in 0..<4 << 10 { #expect(try parser.parse(chunk).isEmpty) }
         let returns = Data(String(repeating: "data: a\r\r", count: 100_000).utf8)
         #expect(ServerSentEventParser().outcome([[UInt8](returns)]).values.count == 100_000)
-        var framing = JSONSequenceFraming.jsonSequence
+        var framing = StandardFraming.jsonSequence
         #expect(try framing.parse(Data("\u{1E}\"".utf8)).isEmpty)
         for _ in 0..<1 << 10 { #expect(try framing.parse(chunk).isEmpty) }
     }

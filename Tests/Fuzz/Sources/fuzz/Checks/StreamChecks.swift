@@ -18,17 +18,17 @@ func checkStreams(_ bytes: [UInt8]) throws {
     case 0: try checkEvents(ServerSentEventParser(maximumEventSize: limit), input.rest, pieces)
     case 1: try check(LineParser(maximumLength: limit))
     case 2: try checkText(input.rest, pieces)
-    case 3: try check(JSONLinesFraming.jsonLines(maximumSize: limit))
-    case 4: try check(JSONSequenceFraming.jsonSequence(maximumSize: limit))
+    case 3: try check(StandardFraming.jsonLines(maximumSize: limit))
+    case 4: try check(StandardFraming.jsonSequence(maximumSize: limit))
     case 5:
         let width = 1 + Int(kind >> 4) % 8
         try check(
-            LengthPrefixedFraming.lengthPrefixed(
+            StandardFraming.lengthPrefixed(
                 bytes: width, endianness: kind & 8 == 0 ? .big : .little, maximumSize: limit))
-    case 6: try check(ServerSentEventFraming.serverSentEvents(maximumSize: limit))
+    case 6: try check(StandardFraming.serverSentEvents(maximumSize: limit))
     default:
         try check(
-            CustomFraming.custom(maximumSize: limit) { bytes in bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) } })
+            StandardFraming.custom(maximumSize: limit) { bytes in bytes.firstIndex(of: 0).map { (0..<$0, $0 + 1) } })
     }
 }
 
