@@ -8,8 +8,8 @@
 /// wrong, and it can change before the request is sent. Send the request, and handle its error.
 ///
 /// On Linux the status comes from the kernel (rtnetlink), on Apple's systems from `NWPathMonitor`. All monitors of the
-/// process share one thread, which sleeps until the kernel reports a change. It runs only while a task iterates
-/// ``changes`` or waits in ``whenReachable(host:)``.
+/// process share one thread, which sleeps until the kernel reports a change. It runs only while a stream of
+/// ``changes`` exists or a task waits in ``whenReachable(host:)``.
 ///
 /// On Linux the network is reachable if an interface other than the loopback one is running, has an address, and has a
 /// default route or another route to other hosts. Routes to link-local addresses do not count. Neither do routes over a
@@ -37,26 +37,29 @@ public final class NetworkMonitor: Sendable {
 
     /// The current status.
     ///
-    /// While a task iterates ``changes``, this is the latest reported status. Otherwise each access reads the kernel's
-    /// tables, which takes less than a millisecond on most systems. On Apple's systems the first status may be
+    /// While a stream of ``changes`` exists, this is the latest reported status. Otherwise each access reads the
+    /// kernel's tables, which takes less than a millisecond on most systems. On Apple's systems the first status may be
     /// ``NetworkStatus/unknown``.
     public var status: NetworkStatus { feed.status }
 
-    /// The current status, and then each change.
+    /// The current status, and then each change. Each access creates a separate stream.
     ///
-    /// To be notified, iterate the sequence in a task of the object that needs the status, and cancel the task when the
+    /// To be notified, iterate a stream in a task of the object that needs the status, and cancel the task when the
     /// object no longer needs it:
     ///
     ///     let task = Task { @MainActor in
     ///         for await status in monitor.changes { view.show(status) }
     ///     }
     ///
-    /// Any number of tasks can iterate it, and each begins with the current status. An iterator returns no status twice
-    /// in succession. A slow reader gets the latest status, without the statuses before it.
+    /// A stream begins with the current status, and returns no status twice in succession. A slow reader gets the
+    /// latest status, without the statuses before it.
     ///
-    /// The iteration ends when its task is cancelled or the monitor is released. So keep a monitor that you create:
+    /// The stream ends when its task is cancelled or the monitor is released. So keep a monitor that you create:
     /// `NetworkMonitor().changes` ends at once, ``shared`` never does.
-    public var changes: NetworkChanges { NetworkChanges(feed: feed, owner: owner) }
+    public var changes: AsyncStream<NetworkStatus> {
+        let subscription = feed.subscribe(for: owner)
+        return AsyncStream { await subscription.nextStatus() }
+    }
 
     /// Waits until the network can be reached. Returns at once if it can be reached now.
     ///
@@ -72,18 +75,5 @@ public final class NetworkMonitor: Sendable {
             route.map { $0 == .exists } ?? status.isReachable
         }
         if result == .cancelled { throw CancellationError() }
-    }
-}
-
-/// The statuses of a ``NetworkMonitor``: the current one, and then each change.
-public struct NetworkChanges: AsyncSequence, Sendable {
-    public typealias Element = NetworkStatus
-
-    let feed: NetworkFeed
-    let owner: Int
-
-    public func makeAsyncIterator() -> AsyncStream<NetworkStatus>.Iterator {
-        let subscription = feed.subscribe(for: owner)
-        return AsyncStream { await subscription.nextStatus() }.makeAsyncIterator()
     }
 }

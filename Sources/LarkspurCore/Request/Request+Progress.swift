@@ -2,21 +2,21 @@ extension Request {
     /// The progress of sending the request's body.
     ///
     /// Iterating the sequence starts the request, and the sequence ends when the request has finished. Attach
-    /// validators before you iterate.
+    /// validators before you iterate. A slow reader gets the latest value, and misses earlier values.
     ///
     ///     for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
-    public var uploadProgress: ProgressSequence { RequestSequence(self, .upload) }
+    public var uploadProgress: RequestSequence<TransferProgress> { RequestSequence(self, .upload) }
 
     /// The progress of receiving the response's body.
     ///
     /// Iterating the sequence starts the request, and the sequence ends when the request has finished. Attach
-    /// validators before you iterate.
+    /// validators before you iterate. A slow reader gets the latest value, and misses earlier values.
     ///
     ///     for await progress in download.downloadProgress { print(progress.fraction ?? 0) }
     ///
     /// The progress counts received bytes, before their content coding is decoded. The progress of a resumed download
     /// begins with the length of its partial file.
-    public var downloadProgress: ProgressSequence { RequestSequence(self, .download) }
+    public var downloadProgress: RequestSequence<TransferProgress> { RequestSequence(self, .download) }
 
     /// Calls the closure with the progress of sending the request's body.
     ///

@@ -21,6 +21,3 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String { "\(completed) of \(total.map { "\($0)" } ?? "?") bytes" }
 }
-
-/// A sequence of a request's progress. A slow reader gets the latest value and misses earlier values.
-public typealias ProgressSequence = RequestSequence<TransferProgress>

@@ -85,7 +85,7 @@ public final class BackgroundTransfer: Sendable, Identifiable {
     }
 
     /// The progress of the file. It never decreases, and the sequence ends with the transfer.
-    public var progress: ProgressSequence { ProgressSequence(following: { [feed] in feed.observe() }) }
+    public var progress: RequestSequence<TransferProgress> { RequestSequence(following: { [feed] in feed.observe() }) }
 
     /// The response. Its delivery ends the transfer: the record is removed, and later runs no longer restore it.
     ///

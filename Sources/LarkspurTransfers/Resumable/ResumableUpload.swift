@@ -43,8 +43,8 @@ public final class ResumableUpload: Sendable {
 
     /// The progress of the upload over all its requests. The progress never decreases, and the sequence ends with the
     /// upload.
-    public var progress: ProgressSequence {
-        ProgressSequence(following: { [self] in
+    public var progress: RequestSequence<TransferProgress> {
+        RequestSequence(following: { [self] in
             defer { resume() }
             return feed.observe()
         })

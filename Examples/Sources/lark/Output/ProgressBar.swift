@@ -20,7 +20,7 @@ actor ProgressBar {
     }
 
     /// Follows a transfer to its end. The rate and the time left are those of Foundation's `Progress`.
-    func follow(_ transfer: ProgressSequence, _ progress: Progress) async {
+    func follow(_ transfer: RequestSequence<TransferProgress>, _ progress: Progress) async {
         // The clock draws the last state of a transfer that has stopped, and its rate.
         let clock = Task {
             while !Task.isCancelled {
