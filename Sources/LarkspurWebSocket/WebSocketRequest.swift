@@ -14,6 +14,7 @@
 ///
 /// See <doc:WebSocketConnections>.
 public final class WebSocketRequest: Request {
+    @_documentation(visibility: internal)
     public let handle: RequestHandle
     let socket: WebSocketCore
 

@@ -5,6 +5,7 @@
 /// ``RequestOptions/maximumBodySize`` limits the body. For larger bodies use ``DownloadRequest`` or
 /// ``DataStreamRequest``.
 public final class DataRequest: SerializableRequest {
+    @_documentation(visibility: internal)
     public let handle: RequestHandle
 
     package init(core: RequestCore) {
@@ -16,6 +17,7 @@ public final class DataRequest: SerializableRequest {
 /// A request that uploads a body: bytes, a file, a stream or a form. Its response is handled like that of a
 /// ``DataRequest``.
 public final class UploadRequest: SerializableRequest {
+    @_documentation(visibility: internal)
     public let handle: RequestHandle
 
     package init(core: RequestCore) {

@@ -8,6 +8,7 @@
 ///
 /// See <doc:Streams>.
 public final class DataStreamRequest: Request {
+    @_documentation(visibility: internal)
     public let handle: RequestHandle
     let hub: StreamHub
 

@@ -5,6 +5,7 @@
 /// Serializers read the downloaded file. During the download, the received bytes are stored in a partial file, so that
 /// a retry requests only the rest. See <doc:Downloads> for which bytes a failed download keeps, and how to resume it.
 public final class DownloadRequest: SerializableRequest {
+    @_documentation(visibility: internal)
     public let handle: RequestHandle
     let file: DownloadFile
 

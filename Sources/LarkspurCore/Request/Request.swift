@@ -10,6 +10,7 @@
 /// All members are thread-safe and can be used at any time. A setting takes effect at the next stage that uses it.
 public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     /// The library's implementation of the request. It has no members for users.
+    @_documentation(visibility: internal)
     var handle: RequestHandle { get }
 }
 
@@ -17,6 +18,9 @@ public protocol Request: AnyObject, Sendable, Hashable, CustomStringConvertible,
 public protocol SerializableRequest: Request {}
 
 /// The library's implementation of a ``Request``. Only the library creates handles.
+///
+/// The type is public because the protocol is, and is not documented because it has no members for users.
+@_documentation(visibility: internal)
 public struct RequestHandle: Sendable, CustomReflectable {
     package let core: RequestCore
 
