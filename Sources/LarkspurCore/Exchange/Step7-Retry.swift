@@ -37,7 +37,7 @@ extension RequestPipeline {
         guard !interceptors.isEmpty, let request = core.owner else { return .over(nil) }
         try core.enter(.retrying)
         let delay: Duration
-        switch await ComposedInterceptor(interceptors).retry(request, for: session, dueTo: error) {
+        switch await Interceptor(interceptors: interceptors).retry(request, for: session, dueTo: error) {
         case .doNotRetry: return .over(nil)
         case .doNotRetryWithError(let refusal as RetryRefusal): return .over(error.refusingRetry(refusal.reason))
         case .doNotRetryWithError(let retryError): return .over(error.replaced(byRetrierWith: retryError))

@@ -16,10 +16,10 @@ extension RequestRetrier where Self == Interceptor {
     public static func retrier(_ retrier: any RequestRetrier) -> Self { Interceptor(adapter: nil, retrier: retrier) }
 }
 
-extension RequestInterceptor where Self == ComposedInterceptor {
+extension RequestInterceptor where Self == Interceptor {
     /// Returns an interceptor that calls the interceptors of an array in order.
     public static func composed(_ interceptors: [any RequestInterceptor]) -> Self {
-        ComposedInterceptor(interceptors)
+        Interceptor(interceptors: interceptors)
     }
 }
 
@@ -33,10 +33,6 @@ extension Interceptor {
         let parts =
             adapters.map { Interceptor(adapter: $0, retrier: nil) as any RequestInterceptor }
             + retriers.map { Interceptor(adapter: nil, retrier: $0) } + interceptors
-        let all = ComposedInterceptor(parts)
-        self.init(adapter: all, retrier: all)
+        self.init(interceptors: parts)
     }
-
-    /// Creates an interceptor that calls the interceptors in order.
-    public init(interceptors: [any RequestInterceptor]) { self.init(adapters: [], interceptors: interceptors) }
 }

@@ -43,18 +43,6 @@ extension ConnectionLostRetryPolicy: PromptAdapter {
     }
 }
 
-extension ComposedInterceptor: PromptAdapter {
-    package var asksUsers: Bool { interceptors.askUsers }
-
-    package func isPrompt(for request: OutgoingRequest, of core: RequestCore) -> Bool {
-        interceptors.allSatisfy { ($0 as? any PromptAdapter)?.isPrompt(for: request, of: core) == true }
-    }
-
-    package func adaptNow(_ request: inout OutgoingRequest, of core: RequestCore) {
-        for case let adapter as any PromptAdapter in interceptors { adapter.adaptNow(&request, of: core) }
-    }
-}
-
 extension RequestCompressor: KnownRetrier {
     package var asksUsers: Bool { false }
 }

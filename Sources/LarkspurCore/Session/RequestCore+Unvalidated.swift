@@ -66,6 +66,6 @@ extension RequestInterceptor {
     }
 
     fileprivate var parts: [any RequestInterceptor] {
-        (self as? ComposedInterceptor)?.interceptors.flatMap(\.parts) ?? [self]
+        (self as? Interceptor)?.interceptors?.flatMap(\.parts) ?? [self]
     }
 }

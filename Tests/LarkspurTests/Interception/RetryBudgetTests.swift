@@ -102,7 +102,7 @@ struct RetryBudgetTests {
 
     @Test("A request allows its part once, however many policies it meets")
     func severalPolicies() async {
-        let twice = ComposedInterceptor([Self.atOnce, Self.atOnce])
+        let twice = Interceptor(interceptors: [Self.atOnce, Self.atOnce])
         _ = await storm(failing(twice, budget: RetryBudget(ratio: 1, minimumPerSecond: 0)), requests: 1)
         #expect(log.count == 2)
     }

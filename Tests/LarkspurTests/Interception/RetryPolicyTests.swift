@@ -87,7 +87,7 @@ struct RetryPolicyTests {
     @Test("A token that was renewed leaves the limit as it was")
     func renewed() async {
         let renewing = Interceptor(retry: { _, _, error in error.statusCode == 401 ? .retry : .doNotRetry })
-        let session = session(ComposedInterceptor([renewing, RetryPolicy(limit: 1)])) { _, number in
+        let session = session(Interceptor(interceptors: [renewing, RetryPolicy(limit: 1)])) { _, number in
             .text("why", status: [401, 503][min(number, 2) - 1])
         }
         #expect(await response(session.request("http://h/")).error?.statusCode == 503)

@@ -207,7 +207,7 @@ struct EventDetailsTests {
         let session = Session(
             configuration: SessionConfiguration { $0.clock = ManualClock() },
             transport: StubTransport { _ in count.increment() == 1 ? .failure(.unreachable) : .text("ok") },
-            interceptor: ComposedInterceptor([retrier]), eventMonitors: [recorder])
+            interceptor: Interceptor(interceptors: [retrier]), eventMonitors: [recorder])
         let request = await session.request(url)
         async let value = request.serializingString().value
         await network.watched.reached(1)

@@ -31,7 +31,7 @@ struct OfflineRetrierTests {
             SessionConfiguration {
                 $0.clock = clock
                 $0.headers = [:]
-            }, interceptor: ComposedInterceptor([retrier, next]), answering: answer)
+            }, interceptor: Interceptor(interceptors: [retrier, next]), answering: answer)
     }
 
     private func response(_ request: DataRequest) async -> DataResponse<Data> {
@@ -225,7 +225,7 @@ struct OfflineRetrierTests {
         let retrier: any RequestRetrier = .whenReachable(within: .seconds(30))
         let interceptor: any RequestInterceptor = .composed(.whenReachable(), .retry())
         #expect((retrier as? OfflineRetrier)?.maximumWait == .seconds(30))
-        let parts = (interceptor as? ComposedInterceptor)?.interceptors
+        let parts = (interceptor as? Interceptor)?.interceptors
         #expect((parts?.first as? OfflineRetrier)?.maximumWait == .seconds(5))
     }
 }
