@@ -1,6 +1,6 @@
 extension TextEncoding {
     /// Creates the encoding for the label of a charset. The label must be in lower case. Returns nil if it is unknown.
-    init?(label: String) {
+    package init?(label: String) {
         let known = Self.labels[label] ?? Self.labels[label.trimmingSpaces]
         guard let encoding = known else { return nil }
         self = encoding

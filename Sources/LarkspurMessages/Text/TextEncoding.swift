@@ -3,8 +3,8 @@
 /// Foundation decodes ASCII and the Unicode encodings. The system's iconv decodes other encodings, because
 /// FoundationEssentials does not support them. Bytes that are not text in the encoding are an error; they never become
 /// a replacement character.
-struct TextEncoding: Sendable {
-    enum Decoder: Sendable {
+package struct TextEncoding: Sendable {
+    package enum Decoder: Sendable {
         case foundation(String.Encoding)
         /// Windows-1252. The table `western` decodes it without iconv.
         case western
@@ -16,21 +16,23 @@ struct TextEncoding: Sendable {
         case multiByte(iconv: [String])
     }
 
-    enum Failure: Error {
+    package enum Failure: Error {
         /// The bytes are not text in the encoding.
         case invalid
         /// The system has no decoder for the encoding.
         case unavailable
     }
 
-    static let utf8 = TextEncoding(name: "UTF-8", decoder: .foundation(.utf8))
+    package static let utf8 = TextEncoding(name: "UTF-8", decoder: .foundation(.utf8))
 
-    let name: String
-    let decoder: Decoder
+    package let name: String
+    package let decoder: Decoder
+
+    package init(name: String, decoder: Decoder) { (self.name, self.decoder) = (name, decoder) }
 
     /// Returns the text of the bytes. As in browsers, a byte order mark of UTF-8 at the start overrides the encoding,
     /// unless that is ASCII or a Unicode encoding.
-    func text(of data: Data) throws(Failure) -> String {
+    package func text(of data: Data) throws(Failure) -> String {
         switch decoder {
         case .foundation(let encoding): try Self.text(of: data, encoding)
         case _ where data.starts(with: ByteOrderMark.utf8): try Self.text(of: data, .utf8)
