@@ -10,7 +10,7 @@ struct CurlFields: ~Copyable {
     private var isOpen = false
     /// The fields that the list was made from, if their request has no body. If the next request has the same fields,
     /// which is frequent, the list is used again.
-    private var written: (fields: [HeaderField], handedOver: Bool, alternative: CurlAlternatives.Endpoint?)?
+    private var written: (fields: [HTTPHeader], handedOver: Bool, alternative: CurlAlternatives.Endpoint?)?
 
     deinit {
         lines.deallocate()
@@ -76,7 +76,7 @@ struct CurlFields: ~Copyable {
 
     private var first: UnsafePointer<clarkspur_line>? { lineCount > 0 ? UnsafePointer(lines.baseAddress) : nil }
 
-    private mutating func reserve(_ fields: [HeaderField], _ alternative: String?) {
+    private mutating func reserve(_ fields: [HTTPHeader], _ alternative: String?) {
         (lineCount, byteCount, isOpen) = (0, 0, false)
         let own = 6
         if lines.count < fields.count + own {
@@ -106,7 +106,7 @@ struct CurlFields: ~Copyable {
         lineCount += 1
     }
 
-    private func joins(_ field: HeaderField, _ name: StaticString) -> Bool {
+    private func joins(_ field: HTTPHeader, _ name: StaticString) -> Bool {
         isOpen && !field.value.isEmpty && Self.isSame(field.name, name)
     }
 
@@ -116,7 +116,7 @@ struct CurlFields: ~Copyable {
     /// The joined fields have no meaning for libcurl: it sends their text unchanged, and for HTTP/2 splits the line
     /// again. Fields are joined only to the line of `Accept`, because libcurl sends that line unchanged. Newer versions
     /// rewrite the lines of some other fields, such as `Connection`.
-    private mutating func join(_ field: HeaderField) {
+    private mutating func join(_ field: HTTPHeader) {
         byteCount -= 1
         for text in ["\r\n", field.name, ": ", field.value, "\0"] { append(text) }
     }

@@ -32,7 +32,7 @@ final class CurlUpload {
     private var hasSentTrailers = false
 
     /// Returns the fields to send after the body.
-    func takeTrailers() -> [HeaderField] {
+    func takeTrailers() -> [HTTPHeader] {
         hasSentTrailers = true
         return stream?.trailers ?? []
     }

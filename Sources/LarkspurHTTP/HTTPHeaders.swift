@@ -1,6 +1,3 @@
-/// A header field of a request or response.
-public typealias HTTPHeader = HeaderField
-
 /// An ordered list of header fields with case-insensitive names, which may contain repeated fields.
 ///
 /// ``add(_:)`` appends a field, even if the list has a field of this name; ``update(_:)`` leaves exactly one field of

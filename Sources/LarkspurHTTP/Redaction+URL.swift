@@ -1,7 +1,7 @@
 extension Redaction {
     /// Returns the value of a header field without secrets. The scheme of a credential, such as `Bearer`, the harmless
     /// parts of a URL, and the harmless parameters of a challenge, such as `realm`, remain visible.
-    public func value(of field: HeaderField) -> String {
+    public func value(of field: HTTPHeader) -> String {
         guard hides(field) else { return recurring(field.value) }
         if !field.isSecret, showsChallenges(of: field.name) { return challenges(field.value) }
         let words = field.value.split(separator: " ", maxSplits: 1)
@@ -14,7 +14,7 @@ extension Redaction {
     /// Returns whether the value of the field is hidden.
     ///
     /// The name `Refresh` is also that of a field that loads a page again, with a number of seconds as its value.
-    package func hides(_ field: HeaderField) -> Bool {
+    package func hides(_ field: HTTPHeader) -> Bool {
         if field.isSecret { return !isNone }
         guard hides(field.name) else { return false }
         guard HTTPHeaders.areEqual(field.name, "Refresh") else { return true }

@@ -21,7 +21,7 @@ public struct ResponseHead: Sendable, Hashable {
     }
 
     /// Creates a head from fields.
-    public init(status: Int, version: String = "HTTP/1.1", fields: [HeaderField] = [], bodyIsDecoded: Bool = false) {
+    public init(status: Int, version: String = "HTTP/1.1", fields: [HTTPHeader] = [], bodyIsDecoded: Bool = false) {
         var raw: [UInt8] = []
         raw.reserveCapacity(fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 })
         for field in fields {
@@ -34,9 +34,9 @@ public struct ResponseHead: Sendable, Hashable {
     }
 
     /// All fields in order, repeats included.
-    public var fields: [HeaderField] {
+    public var fields: [HTTPHeader] {
         rawFields.withUnsafeBufferPointer { bytes in
-            FieldLines(bytes).map { HeaderField(name: FieldLines.text($0.name), value: FieldLines.text($0.value)) }
+            FieldLines(bytes).map { HTTPHeader(name: FieldLines.text($0.name), value: FieldLines.text($0.value)) }
         }
     }
 

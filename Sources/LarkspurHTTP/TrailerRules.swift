@@ -16,7 +16,7 @@ package enum TrailerRules {
     package static func allows(_ name: String) -> Bool { !name.isEmpty && !forbidden.contains(name.lowercased()) }
 
     /// Returns the reason why a request may not send this field after its body; nil if it may.
-    package static func problem(with field: HeaderField) -> String? {
+    package static func problem(with field: HTTPHeader) -> String? {
         guard !field.name.isEmpty, field.name.utf8.allSatisfy(\.isTokenByte) else {
             return "the name of a trailer field contains characters that HTTP does not allow"
         }

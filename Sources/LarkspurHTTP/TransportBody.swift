@@ -82,14 +82,14 @@ public protocol TransportBodyStream: AnyObject, Sendable {
 
     /// The fields that follow the body. The transport reads this property once, after a read has returned `.end`, if
     /// the source has `trailerNames`. Empty by default.
-    var trailers: [HeaderField] { get }
+    var trailers: [HTTPHeader] { get }
 
     /// Ends the stream. The transport calls this function once, when it will not read any more bytes.
     func end()
 }
 
 extension TransportBodyStream {
-    public var trailers: [HeaderField] { [] }
+    public var trailers: [HTTPHeader] { [] }
 }
 
 /// The result of one read of a streamed body.

@@ -22,7 +22,7 @@ package protocol SocketTranslator: AnyObject, Sendable {
     /// - Parameters:
     ///   - name: The protocol that the server has chosen; nil if it has chosen none.
     ///   - fields: The fields of the server's own response.
-    func head(choosing name: String?, _ fields: [HeaderField]) -> ResponseHead
+    func head(choosing name: String?, _ fields: [HTTPHeader]) -> ResponseHead
 
     /// Parses the next bytes of the request's body.
     func messages(in bytes: UnsafeRawBufferPointer) throws -> [SocketMessage]

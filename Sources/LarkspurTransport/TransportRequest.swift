@@ -7,7 +7,7 @@ public struct TransportRequest: Sendable {
     /// The absolute URL of the request.
     public var url: RequestURL
     /// The header fields in the order in which they are sent, repeats included.
-    public var fields: [HeaderField]
+    public var fields: [HTTPHeader]
     /// The body. A body without a length is sent in chunks.
     public var body: TransportBody
     /// The number of response body bytes that may be delivered before the first `allow(upTo:)`; unlimited by default.
@@ -41,7 +41,7 @@ public struct TransportRequest: Sendable {
 
     /// Creates a request with default timeouts and choices.
     public init(
-        method: String = "GET", url: RequestURL, fields: [HeaderField] = [], body: TransportBody = .none,
+        method: String = "GET", url: RequestURL, fields: [HTTPHeader] = [], body: TransportBody = .none,
         initialAllowance: UInt64 = .max
     ) {
         self.method = method

@@ -4,14 +4,14 @@ extension ResponseHead {
     /// - Parameter bodyIsDecoded: Whether the body is delivered without its content coding. Nil means if `URLSession`
     ///   removes the coding that the head names.
     package init(_ response: HTTPURLResponse, bodyIsDecoded: Bool? = nil) {
-        var fields: [HeaderField] = []
+        var fields: [HTTPHeader] = []
         // The order of a field's values matters, that of the fields does not.
         let sorted = response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }
             .sorted { $0.0.lowercased() < $1.0.lowercased() }
         for (name, value) in sorted {
             let isCookie = name.lowercased() == "set-cookie"
             for value in isCookie ? Self.cookies(in: value) : [value] {
-                fields.append(HeaderField(name: name, value: value))
+                fields.append(HTTPHeader(name: name, value: value))
             }
         }
         let coding = response.value(forHTTPHeaderField: "Content-Encoding")?.lowercased() ?? ""

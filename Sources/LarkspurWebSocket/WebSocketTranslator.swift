@@ -15,13 +15,13 @@ final class WebSocketTranslator: SocketTranslator {
         self.maximumMessageSize = maximumMessageSize
     }
 
-    func head(choosing name: String?, _ fields: [HeaderField]) -> ResponseHead {
+    func head(choosing name: String?, _ fields: [HTTPHeader]) -> ResponseHead {
         var fields = fields.filter { !Self.ownFields.contains($0.name.lowercased()) }
         fields += [
-            HeaderField(name: "Upgrade", value: "websocket"), HeaderField(name: "Connection", value: "Upgrade"),
-            HeaderField(name: "Sec-WebSocket-Accept", value: WebSocketHandshake.accept(for: key)),
+            HTTPHeader(name: "Upgrade", value: "websocket"), HTTPHeader(name: "Connection", value: "Upgrade"),
+            HTTPHeader(name: "Sec-WebSocket-Accept", value: WebSocketHandshake.accept(for: key)),
         ]
-        if let name { fields.append(HeaderField(name: "Sec-WebSocket-Protocol", value: name)) }
+        if let name { fields.append(HTTPHeader(name: "Sec-WebSocket-Protocol", value: name)) }
         return ResponseHead(status: 101, fields: fields)
     }
 

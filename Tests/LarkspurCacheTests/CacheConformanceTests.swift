@@ -16,13 +16,13 @@ struct CacheConformanceTests {
     private func head(_ status: Int = 200, _ fields: [(String, String)] = []) -> ResponseHead {
         ResponseHead(
             status: status,
-            fields: (fields + [("Transfer-Encoding", "chunked")]).map { HeaderField(name: $0.0, value: $0.1) })
+            fields: (fields + [("Transfer-Encoding", "chunked")]).map { HTTPHeader(name: $0.0, value: $0.1) })
     }
 
     private func request(_ fields: [(String, String)] = []) throws -> TransportRequest {
         TransportRequest(
             method: "GET", url: try RequestURL("http://h/"),
-            fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+            fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) })
     }
 
     private func stored(
@@ -32,8 +32,8 @@ struct CacheConformanceTests {
             of: head(status, fields), to: try self.request(request), key, requested: Self.now, received: Self.now)
     }
 
-    private func fields(_ list: [(String, String)]) -> [HeaderField] {
-        list.map { HeaderField(name: $0.0, value: $0.1) }
+    private func fields(_ list: [(String, String)]) -> [HTTPHeader] {
+        list.map { HTTPHeader(name: $0.0, value: $0.1) }
     }
 
     // MARK: Section 3, storing

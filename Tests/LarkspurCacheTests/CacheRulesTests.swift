@@ -20,7 +20,7 @@ struct CacheRulesTests {
     private func head(_ status: Int = 200, _ fields: [(String, String)] = []) -> ResponseHead {
         ResponseHead(
             status: status,
-            fields: (fields + [("Transfer-Encoding", "chunked")]).map { HeaderField(name: $0.0, value: $0.1) })
+            fields: (fields + [("Transfer-Encoding", "chunked")]).map { HTTPHeader(name: $0.0, value: $0.1) })
     }
 
     private func stored(
@@ -34,7 +34,7 @@ struct CacheRulesTests {
     private func request(_ method: String = "GET", _ fields: [(String, String)] = []) throws -> TransportRequest {
         TransportRequest(
             method: method, url: try RequestURL("http://h/"),
-            fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+            fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) })
     }
 
     // MARK: Storing
@@ -77,7 +77,7 @@ struct CacheRulesTests {
         ]
         for (version, fields, isStored) in table {
             let head = ResponseHead(
-                status: 200, version: version, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+                status: 200, version: version, fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) })
             #expect(rules.mayStore(head, to: try request(), CacheControl()) == isStored, "\(version) \(fields)")
         }
         #expect(rules.mayStore(ResponseHead(status: 204), to: try request(), CacheControl()), "it has no body")

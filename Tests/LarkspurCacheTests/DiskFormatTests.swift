@@ -17,7 +17,7 @@ struct DiskFormatTests {
         stage.add(stage.head("http://h/a", "secret", ["accept-language": "en"]), body)
         for number in 0..<updates {
             let stored = try #require(await stage.find("http://h/a", "secret", ["Accept-Language": "en"]))
-            let head = ResponseHead(status: 200, fields: [HeaderField(name: "Number", value: "\(number)")])
+            let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "Number", value: "\(number)")])
             let old = stored.head
             stage.store.update(
                 stored,
@@ -174,7 +174,7 @@ struct DiskFormatTests {
     @Test("A record is read as it was written, and no other bytes are a record")
     func records() {
         let head = ResponseHead(
-            status: 404, version: "HTTP/2", fields: [HeaderField(name: "A", value: "b")], bodyIsDecoded: true)
+            status: 404, version: "HTTP/2", fields: [HTTPHeader(name: "A", value: "b")], bodyIsDecoded: true)
         let stored = StoredHead(
             url: "http://h/ü", partition: "p", selection: Selection(names: ["a", "b"], values: ["1", nil]), head: head,
             requested: 1.5, received: 2.5, initialAge: 7)

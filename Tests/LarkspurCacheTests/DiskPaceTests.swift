@@ -263,8 +263,8 @@ private final class FastTask: TransportTask {
             switch number {
             case 0:
                 let fields = [
-                    HeaderField(name: "Cache-Control", value: "max-age=600"),
-                    HeaderField(name: "Transfer-Encoding", value: "chunked"),
+                    HTTPHeader(name: "Cache-Control", value: "max-age=600"),
+                    HTTPHeader(name: "Transfer-Encoding", value: "chunked"),
                 ]
                 delegate.received(.head(ResponseHead(status: 200, fields: fields)), for: id)
             case 1...base.blocks: delegate.received(.body(Data(repeating: 7, count: 64 << 10)), for: id)

@@ -49,7 +49,7 @@ final class DiskStage: Sendable {
         let names = selection.keys.sorted()
         return StoredHead(
             url: url, partition: partition, selection: Selection(names: names, values: names.map { selection[$0] }),
-            head: ResponseHead(status: 200, fields: [HeaderField(name: "Content-Type", value: "text/plain")]),
+            head: ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Type", value: "text/plain")]),
             requested: 1, received: 2)
     }
 
@@ -64,7 +64,7 @@ final class DiskStage: Sendable {
     func find(
         _ url: String, _ partition: String = "", _ fields: [String: String] = [:], in store: DiskStore? = nil
     ) async -> StoredResponse? {
-        let fields = fields.map { HeaderField(name: $0, value: $1) }
+        let fields = fields.map { HTTPHeader(name: $0, value: $1) }
         return await answer { done in
             (store ?? self.store).find(CacheKey(url: url, partition: partition), for: fields, done)
         }

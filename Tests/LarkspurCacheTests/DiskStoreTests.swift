@@ -147,7 +147,7 @@ struct DiskStoreTests {
         let path = try #require(stage.files.first)
         let inode = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
         func update(_ stored: StoredResponse, _ value: String, _ selection: Selection? = nil) {
-            let head = stored.head.head.with([HeaderField(name: "A", value: value)])
+            let head = stored.head.head.with([HTTPHeader(name: "A", value: value)])
             stage.store.update(
                 stored,
                 to: StoredHead(
@@ -321,7 +321,7 @@ struct DiskStoreTests {
         for _ in 0..<6 { writer.append(bytes(20_000)) }
         writer.commit(head: nil, body: nil)
         #expect(await small.find("http://h/a") == nil)
-        let fields = (0..<300).map { HeaderField(name: "a\($0)", value: String(repeating: "x", count: 5_000)) }
+        let fields = (0..<300).map { HTTPHeader(name: "a\($0)", value: String(repeating: "x", count: 5_000)) }
         let huge = StoredHead(
             url: "http://h/a", partition: "", selection: Selection(names: [], values: []),
             head: ResponseHead(status: 200, fields: fields), requested: 1, received: 1)

@@ -21,7 +21,7 @@ struct MemoryStoreTests {
         writer.commit(head: nil, body: nil)
     }
 
-    private func found(_ url: String, _ partition: String = "", _ fields: [HeaderField] = []) -> StoredResponse? {
+    private func found(_ url: String, _ partition: String = "", _ fields: [HTTPHeader] = []) -> StoredResponse? {
         let box = Protected<StoredResponse?>(nil)
         store.find(CacheKey(url: url, partition: partition), for: fields) { found in box.withLock { $0 = found } }
         return box.withLock { $0 }
@@ -77,9 +77,9 @@ struct MemoryStoreTests {
         add(head("a", "", "de"), 2)
         add(head("a", "other", "en"), 3)
         add(head("a", "", "en"), 4)
-        let english = [HeaderField(name: "Accept-Language", value: "en")]
+        let english = [HTTPHeader(name: "Accept-Language", value: "en")]
         #expect(found("a", "", english)?.body.count == 4)
-        #expect(found("a", "", [HeaderField(name: "accept-language", value: "de")])?.body.count == 2)
+        #expect(found("a", "", [HTTPHeader(name: "accept-language", value: "de")])?.body.count == 2)
         #expect(found("a", "other", english)?.body.count == 3)
         #expect(found("a") == nil && store.usage.entries == 3)
         store.remove(url: "a")
@@ -88,7 +88,7 @@ struct MemoryStoreTests {
 
     @Test("A URL has at most 32 variants for each party, and the least recently used one goes first")
     func variants() {
-        func language(_ number: Int) -> [HeaderField] { [HeaderField(name: "Accept-Language", value: "l\(number)")] }
+        func language(_ number: Int) -> [HTTPHeader] { [HTTPHeader(name: "Accept-Language", value: "l\(number)")] }
         for number in 0..<32 {
             add(head("a", "", "l\(number)"), 1)
             add(head("a", "party \(number)", "en"), 1)
@@ -115,7 +115,7 @@ struct MemoryStoreTests {
                 url: "a", partition: "", selection: Selection(names: names, values: names.map { values[$0] ?? nil }),
                 head: ResponseHead(status: 200), requested: 0, received: 0)
         }
-        let fields = [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "2")]
+        let fields = [HTTPHeader(name: "A", value: "1"), HTTPHeader(name: "B", value: "2")]
         let fitting: [[String: String?]] = [["a": "1"], ["b": "2"], ["a": "1", "b": "2"], ["a": "1", "c": nil], [:]]
         for (size, values) in fitting.enumerated() {
             add(varying(values), size)
@@ -135,7 +135,7 @@ struct MemoryStoreTests {
         let old = try #require(found("a"))
         let new = StoredHead(
             url: "a", partition: "", selection: Selection(names: [], values: []),
-            head: ResponseHead(status: 200, fields: [HeaderField(name: "A", value: "2")]), requested: 5, received: 5)
+            head: ResponseHead(status: 200, fields: [HTTPHeader(name: "A", value: "2")]), requested: 5, received: 5)
         store.update(old, to: new)
         #expect(found("a")?.head.head["A"] == "2" && found("a")?.body.count == 1)
         add(head("a"), 2)

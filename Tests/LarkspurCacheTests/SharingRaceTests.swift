@@ -196,7 +196,7 @@ private final class WatchedStore: CacheStore {
     }
 
     func find(
-        _ key: CacheKey, for fields: [HeaderField], _ done: @escaping @Sendable (StoredResponse?) -> Void
+        _ key: CacheKey, for fields: [HTTPHeader], _ done: @escaping @Sendable (StoredResponse?) -> Void
     ) {
         guard let finds else { return base.find(key, for: fields, done) }
         base.find(key, for: fields) { stored in finds.report { done(stored) } }

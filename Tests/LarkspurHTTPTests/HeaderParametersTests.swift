@@ -16,7 +16,7 @@ struct HeaderParametersTests {
     @Test("The charset of a head is in lower case, and nil without a content type or a charset")
     func charset() {
         let fields = ["text/xml; Charset=\"ISO-8859-1\"", "text/xml;charset=UTF-8", "text/xml"]
-        let heads = fields.map { ResponseHead(status: 200, fields: [HeaderField(name: "Content-Type", value: $0)]) }
+        let heads = fields.map { ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Type", value: $0)]) }
         #expect(heads.map(\.charset) == ["iso-8859-1", "utf-8", nil])
         #expect(ResponseHead(status: 200).charset == nil)
     }

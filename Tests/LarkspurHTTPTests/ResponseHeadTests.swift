@@ -7,7 +7,7 @@ struct ResponseHeadTests {
     struct Reading: Sendable, CustomTestStringConvertible {
         let rule: String
         let raw: [UInt8]
-        let fields: [HeaderField]
+        let fields: [HTTPHeader]
 
         init(_ rule: String, _ raw: String, _ fields: [(String, String)]) {
             self.init(rule, bytes: Array(raw.utf8), fields)
@@ -16,7 +16,7 @@ struct ResponseHeadTests {
         init(_ rule: String, bytes: [UInt8], _ fields: [(String, String)]) {
             self.rule = rule
             raw = bytes
-            self.fields = fields.map { HeaderField(name: $0.0, value: $0.1) }
+            self.fields = fields.map { HTTPHeader(name: $0.0, value: $0.1) }
         }
 
         var testDescription: String { rule }
@@ -89,7 +89,7 @@ struct ResponseHeadTests {
         "only the case of ASCII letters is ignored",
         arguments: [("A@", "A`"), ("A[", "A{"), ("A_", "A\u{7F}"), ("Ä", "ä"), ("K", "\u{212A}"), ("AB", "A")])
     func otherNames(name: String, other: String) {
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: name, value: "1")])
+        let head = ResponseHead(status: 200, fields: [HTTPHeader(name: name, value: "1")])
         #expect(head[name] == "1")
         #expect(head[other] == nil)
     }
@@ -112,7 +112,7 @@ struct ResponseHeadTests {
     @Test("given fields are returned in order, repeats included")
     func givenFields() {
         let fields = [("X-B", "2"), ("a", ""), ("X-B", "ü: x"), ("X-B", "2")].map {
-            HeaderField(name: $0.0, value: $0.1)
+            HTTPHeader(name: $0.0, value: $0.1)
         }
         let head = ResponseHead(status: 404, version: "HTTP/2", fields: fields, bodyIsDecoded: true)
         #expect(head.fields == fields)
@@ -121,7 +121,7 @@ struct ResponseHeadTests {
         #expect(head.bodyIsDecoded)
         #expect(head == ResponseHead(status: 404, version: "HTTP/2", rawFields: head.rawFields, bodyIsDecoded: true))
         #expect(head != ResponseHead(status: 404, version: "HTTP/2", rawFields: head.rawFields))
-        #expect(HeaderField(name: "A", value: "b").description == "A: b")
+        #expect(HTTPHeader(name: "A", value: "b").description == "A: b")
     }
 
     static let lengths: [(line: String, length: UInt64?)] = [

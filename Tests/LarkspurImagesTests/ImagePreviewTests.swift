@@ -54,7 +54,7 @@ private final class SlowServer: Sendable {
     private let clock = ManualClock()
 
     func session(headers: HTTPHeaders = [:], cache: HTTPCache? = nil) -> Session {
-        let fields = Array(headers) + [HeaderField(name: "Content-Length", value: "102400")]
+        let fields = Array(headers) + [HTTPHeader(name: "Content-Length", value: "102400")]
         var steps: [StubAnswer.Step] = [.head(ResponseHead(status: 200, fields: fields))]
         for _ in 0..<10 { steps += [.wait(.seconds(1)), .body(Data(count: 10 << 10))] }
         return Session(

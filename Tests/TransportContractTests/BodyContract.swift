@@ -14,7 +14,7 @@ extension TransportContractTests.Bodies {
         let fields = [
             ("X-B", "2"), ("x-a", "1"), ("Set-Cookie", "a=1; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Path=/"),
             ("X-B", "again"), ("Set-Cookie", "b=2, 3; Secure"), ("Set-Cookie", "c=4"), ("Link", "</a>; rel=next, </b>"),
-        ].map { HeaderField(name: $0.0, value: $0.1) }
+        ].map { HTTPHeader(name: $0.0, value: $0.1) }
         let trace = try await stage.exchange(.response(203, fields, body: .pattern(4))).run()
         let head = try #require(trace.heads.first)
         #expect(head.status == 203)
@@ -41,7 +41,7 @@ extension TransportContractTests.Bodies {
         let expected = [
             ("X-B", "2"), ("x-a", "1"), ("X-B", "again"), ("X-Empty", ""), ("X-Latin", "grün"), ("X-B", "2"),
             ("X-UTF8", "ü"), ("Content-Length", "4"),
-        ].map { HeaderField(name: $0.0, value: $0.1) }
+        ].map { HTTPHeader(name: $0.0, value: $0.1) }
         #expect(head.status == 203)
         #expect(head.fields == expected)
         #expect(head.bytes(for: "X-Latin") == [0x67, 0x72, 0xFC, 0x6E])
@@ -105,8 +105,8 @@ extension TransportContractTests.Bodies {
     @Test("T9: a coded body is delivered undecoded unless the head says otherwise", arguments: ContractSubject.all)
     func coded(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
-        let coding = [HeaderField(name: "Content-Encoding", value: "gzip")]
-        let accept = [HeaderField(name: "Accept-Encoding", value: "gzip")]
+        let coding = [HTTPHeader(name: "Content-Encoding", value: "gzip")]
+        let accept = [HTTPHeader(name: "Accept-Encoding", value: "gzip")]
         let trace = try await stage.exchange(.response(200, coding, body: Self.zipped), fields: accept).run()
         let head = try #require(trace.heads.first)
         #expect(trace.body == (head.bodyIsDecoded ? Array("larkspur larkspur larkspur ".utf8) : Self.zipped))

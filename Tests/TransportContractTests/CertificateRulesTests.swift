@@ -87,7 +87,7 @@
     extension CurlTransport {
         /// Runs one hop; the closure evaluates its peer.
         func run(
-            _ url: RequestURL, fields: [HeaderField] = [],
+            _ url: RequestURL, fields: [HTTPHeader] = [],
             judging judge: @escaping @Sendable (PeerTrust) -> TrustDecision?
         ) async throws -> Trace {
             var request = TransportRequest(url: url, fields: fields)

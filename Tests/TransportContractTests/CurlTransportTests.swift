@@ -83,12 +83,12 @@
             let server = try MockServer()
             server.on(nil, "/", .text("ok"))
             let transport = CurlTransport(configuration: Self.limited)
-            let (shared, url) = ([HeaderField(name: "X-A", value: "1")], try RequestURL(server.url + "/"))
+            let (shared, url) = ([HTTPHeader(name: "X-A", value: "1")], try RequestURL(server.url + "/"))
             let requests = [
                 TransportRequest(url: url, fields: shared), TransportRequest(url: url, fields: shared),
                 TransportRequest(method: "POST", url: url, fields: shared),
                 TransportRequest(url: url, fields: shared),
-                TransportRequest(url: url, fields: shared + [HeaderField(name: "X-B", value: "2")]),
+                TransportRequest(url: url, fields: shared + [HTTPHeader(name: "X-B", value: "2")]),
                 TransportRequest(method: "PUT", url: url, fields: shared, body: .data(Data("four".utf8))),
                 TransportRequest(url: url), TransportRequest(url: url, fields: shared),
             ]
@@ -215,7 +215,7 @@
             request.fields = [
                 ("Accept", "a/b"), ("Accept-Encoding", "br"), ("Accept-Language", "en"), ("User-Agent", "u/1"),
                 ("X-Last", "x"),
-            ].map { HeaderField(name: $0.0, value: $0.1) }
+            ].map { HTTPHeader(name: $0.0, value: $0.1) }
             let trace = try await CurlTransport(configuration: try #require(Environment.trusting)).run(request)
             trace.check(.response("a/b|br|en|u/1|x"))
             #expect(trace.metrics.first?.protocolName == version)

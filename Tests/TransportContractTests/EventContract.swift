@@ -18,7 +18,7 @@ extension TransportContractTests.Events {
             case .empty: .response()
             case .undeclared: [.head(), .bytes(.pattern(40))]
             case .bodiless: [.head(304, length: 40)]
-            case .redirect: .response(302, [HeaderField(name: "Location", value: "/elsewhere")], body: .pattern(9))
+            case .redirect: .response(302, [HTTPHeader(name: "Location", value: "/elsewhere")], body: .pattern(9))
             case .noHead: [.close]
             case .truncated: [.head(length: 40), .bytes(.pattern(39)), .close]
             case .cutShort: [.head(length: 40), .close]

@@ -119,8 +119,8 @@
             return try await CurlTransport().run(request)
         }
 
-        private static func field(_ name: String, _ value: String) -> HeaderField {
-            HeaderField(name: name, value: value)
+        private static func field(_ name: String, _ value: String) -> HTTPHeader {
+            HTTPHeader(name: name, value: value)
         }
 
         /// Returns a frame of fields. The name "" stands for the status.

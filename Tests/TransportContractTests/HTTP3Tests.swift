@@ -42,7 +42,7 @@
         }
 
         private static func head(_ value: String) -> ResponseHead {
-            ResponseHead(status: 200, fields: [HeaderField(name: "Alt-Svc", value: value)])
+            ResponseHead(status: 200, fields: [HTTPHeader(name: "Alt-Svc", value: value)])
         }
 
         private static let second: CurlClock.Instant = 1_000_000_000

@@ -9,8 +9,8 @@ extension TransportContractTests {
 
 /// Interim responses (T27).
 extension TransportContractTests.Fields {
-    private static let link = HeaderField(name: "Link", value: "</style.css>; rel=preload")
-    private static let place = HeaderField(name: "Location", value: "/uploads/7")
+    private static let link = HTTPHeader(name: "Link", value: "</style.css>; rel=preload")
+    private static let place = HTTPHeader(name: "Location", value: "/uploads/7")
 
     @Test(
         "T27: interim heads other than 100 are delivered before the head, which they do not change",
@@ -82,7 +82,7 @@ extension TransportContractTests.Fields {
 
 /// Fields after a response's body (T28).
 extension TransportContractTests.Fields {
-    private static func field(_ name: String, _ value: String) -> HeaderField { HeaderField(name: name, value: value) }
+    private static func field(_ name: String, _ value: String) -> HTTPHeader { HTTPHeader(name: name, value: value) }
 
     /// URLSession on Linux ends the process when it receives trailers, so only other transports get them.
     @Test(
@@ -143,7 +143,7 @@ extension TransportContractTests.Fields {
 
 /// Fields after a request's body (T29).
 extension TransportContractTests.Fields {
-    private static func body(_ trailers: [HeaderField], isReplayable: Bool = false) -> TransportBody {
+    private static func body(_ trailers: [HTTPHeader], isReplayable: Bool = false) -> TransportBody {
         .stream(
             TransportBodySource(length: nil, isReplayable: isReplayable, trailerNames: []) {
                 ArrayStream(.pattern(40), piece: 16, trailers: trailers)
@@ -177,7 +177,7 @@ extension TransportContractTests.Fields {
         "T29: a trailer that may not follow a body, or would break the message, ends the hop with bodyFailed",
         arguments: ContractSubject.all(stating: .sendsTrailers).filter { $0.abilities.contains(.pullsBodies) },
         [field("Content-Length", "3"), field("X-Sum", "1\r\nX-Evil: 2"), field("X Sum", "1"), field("", "1")])
-    func forbiddenSentTrailers(subject: ContractSubject, field: HeaderField) async throws {
+    func forbiddenSentTrailers(subject: ContractSubject, field: HTTPHeader) async throws {
         let stage = try await Stage(subject)
         let exchange = try stage.exchange(.response(), method: "POST", body: Self.body([field]))
         let trace = try await exchange.run()

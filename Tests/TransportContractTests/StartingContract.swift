@@ -43,7 +43,7 @@ extension TransportContractTests.Starting {
     func redirect(subject: ContractSubject, status: Int) async throws {
         let stage = try await Stage(subject)
         let target = try stage.peer.url(playing: .response())
-        let location = HeaderField(name: "Location", value: target.text)
+        let location = HTTPHeader(name: "Location", value: target.text)
         let exchange = try stage.exchange(
             .response(status, [location], body: .pattern(8)), method: "POST", body: .data(Data(repeating: 7, count: 9)))
         let trace = try await exchange.run()
@@ -61,8 +61,8 @@ extension TransportContractTests.Starting {
     func unauthorized(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
         let challenges = [
-            HeaderField(name: "WWW-Authenticate", value: #"Basic realm="a""#),
-            HeaderField(name: "WWW-Authenticate", value: #"Digest realm="a", nonce="b", qop="auth""#),
+            HTTPHeader(name: "WWW-Authenticate", value: #"Basic realm="a""#),
+            HTTPHeader(name: "WWW-Authenticate", value: #"Digest realm="a", nonce="b", qop="auth""#),
         ]
         let exchange = try stage.exchange(.response(401, challenges, body: .pattern(8)))
         let trace = try await exchange.run()
@@ -82,7 +82,7 @@ extension TransportContractTests.Starting {
         ["Negotiate", "Bearer", "NTLM", "Unknown a=b", nil])
     func challenge(subject: ContractSubject, value: String?) async throws {
         let stage = try await Stage(subject)
-        let challenges = value.map { [HeaderField(name: "WWW-Authenticate", value: $0)] } ?? []
+        let challenges = value.map { [HTTPHeader(name: "WWW-Authenticate", value: $0)] } ?? []
         let exchange = try stage.exchange(.response(401, challenges, body: .pattern(8)))
         let trace = try await exchange.run()
         try await stage.settle()
@@ -97,7 +97,7 @@ extension TransportContractTests.Starting {
     @Test("T2: a cookie is delivered unchanged and not sent back", arguments: ContractSubject.all)
     func cookie(subject: ContractSubject) async throws {
         let stage = try await Stage(subject)
-        let cookies = ["a=1; Path=/", "b=2"].map { HeaderField(name: "Set-Cookie", value: $0) }
+        let cookies = ["a=1; Path=/", "b=2"].map { HTTPHeader(name: "Set-Cookie", value: $0) }
         let first = try await stage.exchange(.response(200, cookies)).run()
         #expect(first.heads.first?.values(for: "Set-Cookie") == cookies.map(\.value))
 
@@ -154,7 +154,7 @@ extension TransportContractTests.Starting {
             ("X-B", "2"), ("x-a", "1"), ("Accept", "text/*;q=0.5, */*"), ("User-Agent", "contract"),
             ("Authorization", "Bearer t"), ("Accept-Language", "en, de;q=0.9"), ("X-Quoted", #""a, \"b\"""#),
             ("Cookie", "own=1; two=2"),
-        ].map { HeaderField(name: $0.0, value: $0.1) }
+        ].map { HTTPHeader(name: $0.0, value: $0.1) }
         let exchange = try stage.exchange(.response(), method: "POST", fields: fields, body: .data(Data([1])))
         try await exchange.run()
         let sent = try #require(exchange.requests.first).fields
@@ -174,7 +174,7 @@ extension TransportContractTests.Starting {
             ("X-UTF8", "grün"), ("User-Agent", "contract"), ("X-B", "2"), ("Authorization", "Bearer t"),
             ("Accept-Encoding", "br, gzip;q=0.5"), ("Accept-Language", ""), ("user-agent", "again"),
             ("X-Quoted", #""a, \"b\"""#), ("X-Empty", ""), ("Accept-Language", "en, de;q=0.9"),
-        ].map { HeaderField(name: $0.0, value: $0.1) }
+        ].map { HTTPHeader(name: $0.0, value: $0.1) }
         let exchange = try stage.exchange(.response(), method: "POST", fields: fields, body: .data(Data([1])))
         try await exchange.run()
         #expect(Self.withoutFraming(try #require(exchange.requests.first).fields) == fields)
@@ -185,7 +185,7 @@ extension TransportContractTests.Starting {
     }
 
     /// Removes the fields that a transport has to add: the host and the framing of the body.
-    private static func withoutFraming(_ fields: [HeaderField]) -> [HeaderField] {
+    private static func withoutFraming(_ fields: [HTTPHeader]) -> [HTTPHeader] {
         fields.filter { !["host", "content-length", "transfer-encoding"].contains($0.name.lowercased()) }
     }
 

@@ -20,7 +20,7 @@
             let port = try #require(Environment.port("LARKSPUR_" + server))
             return TransportRequest(
                 url: try RequestURL("https://localhost:\(port)/hello"),
-                fields: closing ? [HeaderField(name: "Connection", value: "close")] : [])
+                fields: closing ? [HTTPHeader(name: "Connection", value: "close")] : [])
         }
 
         private func bytes(_ file: String) throws -> [UInt8] {
@@ -204,7 +204,7 @@
             let port = try #require(Environment.port("LARKSPUR_TLS_FORWARDER"))
             let request = TransportRequest(
                 url: try RequestURL("https://localhost:\(port)/"),
-                fields: [HeaderField(name: "X-Forward-Port", value: "\(server.port)")])
+                fields: [HTTPHeader(name: "X-Forward-Port", value: "\(server.port)")])
             let (chain, key) = (try bytes("client.pem"), try bytes("client-locked.key"))
             let other = try bytes("server.key")
             for identity in [

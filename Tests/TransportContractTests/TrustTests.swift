@@ -30,7 +30,7 @@
 
         /// Runs one hop; the closure evaluates its peer.
         private func run(
-            _ transport: CurlTransport, _ url: RequestURL, fields: [HeaderField] = [],
+            _ transport: CurlTransport, _ url: RequestURL, fields: [HTTPHeader] = [],
             judging judge: @escaping @Sendable (PeerTrust) -> TrustDecision?
         ) async throws -> Trace {
             try await transport.run(url, fields: fields, judging: judge)
@@ -69,7 +69,7 @@
         func refused() async throws {
             let server = try MockServer { _ in .text("ok") }
             let url = try Self.url("TLS_FORWARDER", "/")
-            let fields = [HeaderField(name: "X-Forward-Port", value: "\(server.port)")]
+            let fields = [HTTPHeader(name: "X-Forward-Port", value: "\(server.port)")]
             let transport = CurlTransport(configuration: trusting)
             let decisions: [(TrustDecision?, TransportError.Code)] = [
                 (nil, .untrusted), (.refused(reason: "no"), .untrusted),

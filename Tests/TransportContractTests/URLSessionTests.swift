@@ -99,7 +99,7 @@
         func cookieOrder() async throws {
             let server = try MockServer()
             let fields = [("Set-Cookie", "sid=; Max-Age=0"), ("Set-Cookie", "sid=0abc")]
-            let head = ResponseHead(status: 200, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+            let head = ResponseHead(status: 200, fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) })
             server.on(nil, "/", MockResponse([.head(head, .length(0))]))
             let trace = try await outcome(URLSessionTransport(), server.url + "/")
             #expect(trace.heads.first?.values(for: "Set-Cookie") == fields.map(\.1))
@@ -204,7 +204,7 @@
             let starts = state.resume()
             let fields = [("Content-Encoding", "gzip"), ("Content-Length", "100")]
             let head = ResponseHead(
-                status: 200, fields: fields.map { HeaderField(name: $0.0, value: $0.1) }, bodyIsDecoded: true)
+                status: 200, fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) }, bodyIsDecoded: true)
             let isOpen = state.didReceive(head) && state.didReceive(Data(count: 7))
             state.didMeasure(TransportMetrics(), codedBytes: count)
             let ends = state.didComplete(nil) != nil && state.beginDelivery()

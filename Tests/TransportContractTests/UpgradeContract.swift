@@ -25,8 +25,8 @@
                 var request = TransportRequest(
                     url: try RequestURL(url ?? peer.url + "/socket?a=b"),
                     fields: [
-                        HeaderField(name: "Upgrade", value: "x"), HeaderField(name: "Connection", value: "Upgrade"),
-                        HeaderField(name: "X-Odd", value: ""),
+                        HTTPHeader(name: "Upgrade", value: "x"), HTTPHeader(name: "Connection", value: "Upgrade"),
+                        HTTPHeader(name: "X-Odd", value: ""),
                     ], body: .stream(TransportBodySource(length: nil, isReplayable: true) { stream }),
                     initialAllowance: allowance)
                 request.upgrades = true

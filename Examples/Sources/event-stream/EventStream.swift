@@ -45,7 +45,7 @@ struct EventStream {
         let events = [(1, 0), (1, 1), (2, 1), (2, 2)].enumerated().map { index, score in
             "event: goal\nid: \(index + 1)\ndata: {\"home\": \(score.0), \"away\": \(score.1)}\n\n"
         }
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: "Content-Type", value: "text/event-stream")])
+        let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Type", value: "text/event-stream")])
         server.on("GET", "/scores") { request in
             if request.query != nil { return MockResponse([.head(head), .body(Data(events[3].utf8))]) }
             switch request.headers["Last-Event-ID"] {

@@ -60,7 +60,7 @@ package final class DiskStore: CacheStore {
     // MARK: Finding
 
     package func find(
-        _ key: CacheKey, for fields: [HeaderField], _ done: @escaping @Sendable (StoredResponse?) -> Void
+        _ key: CacheKey, for fields: [HTTPHeader], _ done: @escaping @Sendable (StoredResponse?) -> Void
     ) {
         perform(for: key.url) { [self] in
             done(lookUp(key, fields))
@@ -68,7 +68,7 @@ package final class DiskStore: CacheStore {
         }
     }
 
-    private func lookUp(_ key: CacheKey, _ fields: [HeaderField]) -> StoredResponse? {
+    private func lookUp(_ key: CacheKey, _ fields: [HTTPHeader]) -> StoredResponse? {
         guard isUsable() else { return nil }
         let partition = DiskName.partitionHash(key.partition)
         let name = name(of: key.url, partition)

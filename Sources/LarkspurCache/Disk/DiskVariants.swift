@@ -24,7 +24,7 @@ struct DiskVariants: Equatable {
     }
 
     /// Returns the lists of names with which a request with these fields looks for a response.
-    func lists(for fields: [HeaderField]) -> [[String]] {
+    func lists(for fields: [HTTPHeader]) -> [[String]] {
         let cookies = [Selection.cookie]
         return fields.contains(where: \.isCookie) && !lists.contains(cookies) ? [cookies] + lists : lists
     }

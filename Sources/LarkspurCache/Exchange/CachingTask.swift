@@ -131,7 +131,7 @@ final class CachingTask: TransportTask {
         guard instructions.policy != .onlyCached else {
             return end(TransportError(.notCached, "the cache has no response for this request"))
         }
-        let head = ResponseHead(status: 504, fields: [HeaderField(name: "Content-Length", value: "0")])
+        let head = ResponseHead(status: 504, fields: [HTTPHeader(name: "Content-Length", value: "0")])
         play(Playback(head: head, body: nil, outcome: .miss))
     }
 

@@ -54,9 +54,9 @@ struct Playback {
         var fields = head.fields.filter { field in
             !["Content-Length", "Content-Range"].contains { HTTPHeaders.areEqual($0, field.name) }
         }
-        fields.append(HeaderField(name: "Content-Length", value: "\(bytes.count)"))
+        fields.append(HTTPHeader(name: "Content-Length", value: "\(bytes.count)"))
         let place = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(stored.body.count)"
-        fields.append(HeaderField(name: "Content-Range", value: place))
+        fields.append(HTTPHeader(name: "Content-Range", value: place))
         let part = ResponseHead(status: 206, version: head.version, fields: fields)
         self.init(head: part, body: stored.body, outcome: outcome, range: bytes)
     }

@@ -5,7 +5,7 @@
 final class SharedDraft: CacheDraft {
     private let writer: any CacheWriter
     private let received: StoredHead
-    private let requestFields: [HeaderField]
+    private let requestFields: [HTTPHeader]
     private let isShared: Bool
 
     init(_ writer: any CacheWriter, _ received: StoredHead, _ owner: CachingTask) {

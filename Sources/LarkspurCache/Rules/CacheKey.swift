@@ -74,7 +74,7 @@ package struct CacheKey: Hashable, Sendable {
 private enum Distinction {
     case none, cookies, host, credential
 
-    init(of field: HeaderField) {
+    init(of field: HTTPHeader) {
         switch field.name {
         case "Cookie": self = .cookies
         case _ where field.isSecret: self = field.isCookie ? .cookies : .credential
@@ -89,7 +89,7 @@ private enum Distinction {
     }
 }
 
-extension HeaderField {
+extension HTTPHeader {
     var isCookie: Bool { name.utf8.count == 6 && HTTPHeaders.areEqual(name, "Cookie") }
 }
 

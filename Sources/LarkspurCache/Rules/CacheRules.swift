@@ -160,11 +160,11 @@ package struct CacheRules: Sendable {
 
     /// Returns the fields that ask whether the stored response is still valid (RFC 9111, section 4.3.1); empty if it
     /// has no validator.
-    package static func conditions(for stored: StoredHead) -> [HeaderField] {
-        var fields: [HeaderField] = []
-        if let tag = stored.head["ETag"] { fields.append(HeaderField(name: "If-None-Match", value: tag)) }
+    package static func conditions(for stored: StoredHead) -> [HTTPHeader] {
+        var fields: [HTTPHeader] = []
+        if let tag = stored.head["ETag"] { fields.append(HTTPHeader(name: "If-None-Match", value: tag)) }
         if let date = stored.head["Last-Modified"] {
-            fields.append(HeaderField(name: "If-Modified-Since", value: date))
+            fields.append(HTTPHeader(name: "If-Modified-Since", value: date))
         }
         return fields
     }
@@ -219,6 +219,6 @@ package struct CacheRules: Sendable {
     package static func isSafe(_ method: String) -> Bool { safe.contains(method) }
 }
 
-extension HeaderField {
+extension HTTPHeader {
     var isAuthorization: Bool { HTTPHeaders.areEqual(name, "Authorization") }
 }

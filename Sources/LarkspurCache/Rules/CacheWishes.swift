@@ -2,7 +2,7 @@
 enum CacheWishes {
     private static let conditions = ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"]
 
-    static func control(of fields: [HeaderField]) -> CacheControl {
+    static func control(of fields: [HTTPHeader]) -> CacheControl {
         var values: [String] = []
         var pragma = false
         for field in fields {
@@ -22,12 +22,12 @@ enum CacheWishes {
     /// request has directives of its own.
     static func directive(
         for request: TransportRequest, _ instructions: CacheInstructions, isInBackground: Bool
-    ) -> HeaderField? {
+    ) -> HTTPHeader? {
         let isReload = instructions.policy == .reload || instructions.isRepeated
         guard isReload || instructions.policy == .revalidate && !isInBackground,
             !request.fields.contains(where: { HTTPHeaders.areEqual($0.name, "Cache-Control") })
         else { return nil }
-        return HeaderField(name: "Cache-Control", value: isReload ? "no-cache" : "max-age=0")
+        return HTTPHeader(name: "Cache-Control", value: isReload ? "no-cache" : "max-age=0")
     }
 
     /// Returns whether the cache takes part in the request at all.
@@ -40,7 +40,7 @@ enum CacheWishes {
             && !wishes.noStore && !hasConditions(request.fields)
     }
 
-    private static func hasConditions(_ fields: [HeaderField]) -> Bool {
+    private static func hasConditions(_ fields: [HTTPHeader]) -> Bool {
         fields.contains { field in
             field.name.utf8.first.map { $0 | 0x20 } == UInt8(ascii: "i")
                 && conditions.contains { HTTPHeaders.areEqual($0, field.name) }
@@ -48,7 +48,7 @@ enum CacheWishes {
     }
 }
 
-extension HeaderField {
+extension HTTPHeader {
     var isRange: Bool { name.utf8.count == 5 && HTTPHeaders.areEqual(name, "Range") }
 }
 

@@ -92,7 +92,7 @@ package final class StoredHead: Sendable {
     ///   - bodyLength: The length of the changed body; nil if the body is the received one.
     ///   - fields: The fields of the request.
     ///   - isShared: Whether the cache serves several users.
-    func changed(to new: ResponseHead?, bodyLength: Int?, in fields: [HeaderField], isShared: Bool) -> StoredHead {
+    func changed(to new: ResponseHead?, bodyLength: Int?, in fields: [HTTPHeader], isShared: Bool) -> StoredHead {
         var head = head
         if let new {
             let rules = FieldRules(new, CacheControl(new.values(for: "Cache-Control")), isShared: isShared)
@@ -104,7 +104,7 @@ package final class StoredHead: Sendable {
             for index in kept.indices where HTTPHeaders.areEqual(kept[index].name, "ETag") {
                 if kept[index].value.hasPrefix("\"") { kept[index].value = "W/" + kept[index].value }
             }
-            head = head.with(kept + [HeaderField(name: "Content-Length", value: "\(bodyLength)")])
+            head = head.with(kept + [HTTPHeader(name: "Content-Length", value: "\(bodyLength)")])
         }
         let control = CacheControl(head.values(for: "Cache-Control"))
         // A handler may keep more requests apart than the server does, and not fewer.
@@ -127,18 +127,18 @@ package final class StoredHead: Sendable {
     }
 
     /// Returns whether a request with these fields selects the response.
-    func isSelected(by fields: [HeaderField]) -> Bool {
+    func isSelected(by fields: [HTTPHeader]) -> Bool {
         selection.matches(fields) && isForCookies(of: fields)
     }
 
     /// Returns whether a request with these fields selects the response.
     ///
     /// - Parameter asked: The selection of the request by the names of this response's selection.
-    func isSelected(by asked: Selection, of fields: [HeaderField]) -> Bool {
+    func isSelected(by asked: Selection, of fields: [HTTPHeader]) -> Bool {
         asked == selection && !selection.variesWithEverything && isForCookies(of: fields)
     }
 
-    private func isForCookies(of fields: [HeaderField]) -> Bool {
+    private func isForCookies(of fields: [HTTPHeader]) -> Bool {
         !(isForNoCookies && fields.contains(where: \.isCookie))
     }
 
@@ -230,7 +230,7 @@ package struct Selection: Sendable, Hashable {
     }
 
     /// Creates the selection of a request with these fields.
-    init(names: [String], in fields: [HeaderField]) {
+    init(names: [String], in fields: [HTTPHeader]) {
         self.init(names: names, values: names.map { Self.value(of: $0, in: fields) })
     }
 
@@ -242,7 +242,7 @@ package struct Selection: Sendable, Hashable {
     ///
     /// - Parameter others: The names in lower case of more fields by which the response was selected.
     package init(
-        of head: ResponseHead, _ control: CacheControl, in fields: [HeaderField], also others: [String] = []
+        of head: ResponseHead, _ control: CacheControl, in fields: [HTTPHeader], also others: [String] = []
     ) {
         var names = Set(head.values(for: "Vary").flatMap(\.listed).map { $0.lowercased() } + others)
         if head["Set-Cookie"] != nil || !control.isPublic && fields.contains(where: \.isCookie) {
@@ -259,7 +259,7 @@ package struct Selection: Sendable, Hashable {
     var variesWithEverything: Bool { names.contains("*") }
 
     /// Returns whether a request with these fields selects the response.
-    package func matches(_ fields: [HeaderField]) -> Bool {
+    package func matches(_ fields: [HTTPHeader]) -> Bool {
         !variesWithEverything && zip(names, values).allSatisfy { Self.value(of: $0, in: fields) == $1 }
     }
 
@@ -267,7 +267,7 @@ package struct Selection: Sendable, Hashable {
     private static let caseless: Set<String> = ["accept-charset", "accept-encoding", "accept-language"]
 
     /// Returns the values of a field in one line, without differences that have no meaning.
-    private static func value(of name: String, in fields: [HeaderField]) -> String? {
+    private static func value(of name: String, in fields: [HTTPHeader]) -> String? {
         var value: String?
         for field in fields where HTTPHeaders.areEqual(field.name, name) {
             // In cookies, commas have no meaning.
@@ -280,7 +280,7 @@ package struct Selection: Sendable, Hashable {
 
 extension ResponseHead {
     /// Returns a head with other fields.
-    func with(_ fields: [HeaderField]) -> ResponseHead {
+    func with(_ fields: [HTTPHeader]) -> ResponseHead {
         ResponseHead(status: status, version: version, fields: fields, bodyIsDecoded: bodyIsDecoded)
     }
 

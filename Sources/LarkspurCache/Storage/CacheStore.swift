@@ -32,7 +32,7 @@ extension StoredBody {
 package protocol CacheStore: AnyObject, Sendable {
     /// Finds the newest response that a request with these fields selects. Calls back once, before or after this
     /// function returns.
-    func find(_ key: CacheKey, for fields: [HeaderField], _ done: @escaping @Sendable (StoredResponse?) -> Void)
+    func find(_ key: CacheKey, for fields: [HTTPHeader], _ done: @escaping @Sendable (StoredResponse?) -> Void)
 
     /// Begins to store a response, in place of the one with the same key and selection. Returns nil if the response
     /// cannot be stored, for instance because it is too large.

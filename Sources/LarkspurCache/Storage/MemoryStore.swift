@@ -66,7 +66,7 @@ package final class MemoryStore: CacheStore {
     }
 
     package func find(
-        _ key: CacheKey, for fields: [HeaderField], _ done: @escaping @Sendable (StoredResponse?) -> Void
+        _ key: CacheKey, for fields: [HTTPHeader], _ done: @escaping @Sendable (StoredResponse?) -> Void
     ) {
         done(
             box.withLock { state in
@@ -169,7 +169,7 @@ extension MemoryStore.State {
     }
 
     /// Returns the newest entry that the request selects.
-    func slot(for key: CacheKey, _ fields: [HeaderField]) -> Int? {
+    func slot(for key: CacheKey, _ fields: [HTTPHeader]) -> Int? {
         guard let found = index[key.place] else { return nil }
         if found.count == 1 {
             return slots[found[0]].entry?.response.head.isSelected(by: fields) == true ? found[0] : nil

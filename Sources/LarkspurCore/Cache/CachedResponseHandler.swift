@@ -27,7 +27,7 @@ public struct CacheableResponse: Sendable {
 /// A handler of cached responses that calls a closure.
 ///
 ///     request.cacheResponse(using: .modify { response in
-///         response.head = ResponseHead(status: 200, fields: [HeaderField(name: "Cache-Control", value: "max-age=60")])
+///         response.head = ResponseHead(status: 200, fields: [HTTPHeader(name: "Cache-Control", value: "max-age=60")])
 ///     })
 public struct ResponseCacher: CachedResponseHandler {
     /// The closure that decides about a response.

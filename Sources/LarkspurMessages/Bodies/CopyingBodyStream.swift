@@ -11,7 +11,7 @@ package final class CopyingBodyStream: TransportBodyStream {
         (self.base, self.limit, self.take) = (base, limit, take)
     }
 
-    package var trailers: [HeaderField] { base.trailers }
+    package var trailers: [HTTPHeader] { base.trailers }
 
     package func begin(wake: @escaping @Sendable () -> Void) { base.begin(wake: wake) }
 

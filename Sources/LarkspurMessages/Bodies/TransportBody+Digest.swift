@@ -40,7 +40,7 @@ extension TransportBody {
 private final class DigestingBodyStream: TransportBodyStream {
     private struct State: ~Copyable {
         var hash: StreamingHash?
-        var trailers: [HeaderField] = []
+        var trailers: [HTTPHeader] = []
     }
 
     private let base: any TransportBodyStream
@@ -52,7 +52,7 @@ private final class DigestingBodyStream: TransportBodyStream {
         box = Protected(State(hash: algorithm.makeHash()))
     }
 
-    var trailers: [HeaderField] { box.withLock { $0.trailers } }
+    var trailers: [HTTPHeader] { box.withLock { $0.trailers } }
 
     func begin(wake: @escaping @Sendable () -> Void) { base.begin(wake: wake) }
 
@@ -70,7 +70,7 @@ private final class DigestingBodyStream: TransportBodyStream {
             let own = base.trailers
             box.withLock { state in
                 guard let digest = state.hash.take()?.finalize() else { return }
-                let field = HeaderField(name: "Content-Digest", value: algorithm.value(of: digest))
+                let field = HTTPHeader(name: "Content-Digest", value: algorithm.value(of: digest))
                 state.trailers = own + [field]
             }
         case .bytes, .pending, .failed: break

@@ -71,7 +71,7 @@ private final class ThrottledBodyStream: TransportBodyStream {
         return read
     }
 
-    var trailers: [HeaderField] { base.trailers }
+    var trailers: [HTTPHeader] { base.trailers }
 
     func end() {
         base.end()

@@ -54,7 +54,7 @@ private final class TrailingBodyStream: TransportBodyStream {
         case body
         /// The closure runs in this task; nil until the task is stored.
         case making(Task<Void, Never>?)
-        case made(Result<[HeaderField], TransportError>)
+        case made(Result<[HTTPHeader], TransportError>)
         case ended
     }
 
@@ -69,8 +69,8 @@ private final class TrailingBodyStream: TransportBodyStream {
 
     init(_ base: any TransportBodyStream, _ make: @escaping Make) { (self.base, self.make) = (base, make) }
 
-    var trailers: [HeaderField] {
-        let own = box.withLock { state -> [HeaderField]? in
+    var trailers: [HTTPHeader] {
+        let own = box.withLock { state -> [HTTPHeader]? in
             if case .made(.success(let fields)) = state.stage { fields } else { nil }
         }
         return own.map { base.trailers + $0 } ?? []
@@ -114,7 +114,7 @@ private final class TrailingBodyStream: TransportBodyStream {
         box.withLock { if case .making = $0.stage { $0.stage = .making(task) } }
     }
 
-    private func result() async -> Result<[HeaderField], TransportError> {
+    private func result() async -> Result<[HTTPHeader], TransportError> {
         do {
             let fields = Array(try await make())
             for field in fields {
@@ -126,7 +126,7 @@ private final class TrailingBodyStream: TransportBodyStream {
         }
     }
 
-    private func finish(_ result: Result<[HeaderField], TransportError>) {
+    private func finish(_ result: Result<[HTTPHeader], TransportError>) {
         let wake = box.withLock { state -> (@Sendable () -> Void)? in
             guard case .making = state.stage else { return nil }
             state.stage = .made(result)

@@ -77,7 +77,7 @@ struct CassetteAnswer: Sendable {
     /// Returns the head. Fields that describe the body on the wire are replaced, because the archive has the decoded
     /// body.
     private func head(_ request: TransportRequest) -> ResponseHead {
-        var fields: [HeaderField] = []
+        var fields: [HTTPHeader] = []
         var isLengthKnown = false
         let digests = digests(request)
         for field in entry.response.headers where Self.isName(field.name) {
@@ -87,22 +87,22 @@ struct CassetteAnswer: Sendable {
                 isLengthKnown = true
             case "content-type":
                 let value = Self.line(Self.withCharacterSet(field.value, of: bytes))
-                fields.append(HeaderField(name: field.name, value: value))
+                fields.append(HTTPHeader(name: field.name, value: value))
             default:
                 guard let played = digests.value(of: field) else { continue }
                 // Browsers write several fields of one name as one, with line breaks.
                 let values = played.split(whereSeparator: \.isNewline)
                 for value in values.isEmpty ? [""] : values {
-                    fields.append(HeaderField(name: field.name, value: Self.line(value)))
+                    fields.append(HTTPHeader(name: field.name, value: Self.line(value)))
                 }
             }
         }
         let response = entry.response
         if (300..<400).contains(response.status), !response.redirectURL.isEmpty, response.headers["Location"] == nil {
-            fields.append(HeaderField(name: "Location", value: Self.line(response.redirectURL)))
+            fields.append(HTTPHeader(name: "Location", value: Self.line(response.redirectURL)))
         }
         if isLengthKnown, !isBodiless(request), entry.error == nil {
-            fields.append(HeaderField(name: "Content-Length", value: "\(bytes.count)"))
+            fields.append(HTTPHeader(name: "Content-Length", value: "\(bytes.count)"))
         }
         let version = response.version.isEmpty ? "HTTP/1.1" : response.version
         return ResponseHead(status: response.status, version: version, fields: fields)

@@ -71,7 +71,7 @@ final class ScriptedTask: TransportTask {
     func head(_ status: Int = 200, _ fields: [(String, String)] = []) {
         let fields = fields + [("Transfer-Encoding", "chunked")]
         box.withLock { $0.hasHead = true }
-        deliver(.head(ResponseHead(status: status, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })))
+        deliver(.head(ResponseHead(status: status, fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) })))
     }
 
     /// Delivers the next bytes of the body, if the pace allows it.

@@ -42,7 +42,7 @@ final class SharingStage: Sendable {
     ) throws -> CheckedReader {
         var request = TransportRequest(
             method: method, url: try RequestURL("http://h/"),
-            fields: fields.map { HeaderField(name: $0.0, value: $0.1) }, initialAllowance: allowed)
+            fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) }, initialAllowance: allowed)
         request.cache = instructions
         change(&request)
         let reader = CheckedReader(allowed: allowed, reply: reply, hook: hook)

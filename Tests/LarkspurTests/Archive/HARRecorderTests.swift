@@ -128,7 +128,7 @@ struct HARRecorderTests {
     @Test("The body of a response that the transport has decoded is recorded")
     func decodedByTheTransport() async throws {
         let session = session { _ in
-            let fields = [HeaderField(name: "Content-Encoding", value: "br")]
+            let fields = [HTTPHeader(name: "Content-Encoding", value: "br")]
             let head = ResponseHead(status: 200, fields: fields, bodyIsDecoded: true)
             return StubAnswer([.head(head), .body(Data("the answer".utf8))])
         }

@@ -10,7 +10,7 @@ struct TrailerBodyTests {
     private static func pieces() -> Pieces<[UInt8]> { Pieces(elements: [[1, 2], [3]]) }
 
     /// Reads the whole body. Returns its bytes and its trailers.
-    private static func pull(_ body: TransportBody) async throws -> ([UInt8], [HeaderField]) {
+    private static func pull(_ body: TransportBody) async throws -> ([UInt8], [HTTPHeader]) {
         var pulled = PulledBody(body)
         while try await pulled.next(65_536) > 0 {}
         defer { pulled.stream.end() }
@@ -29,7 +29,7 @@ struct TrailerBodyTests {
                 let before = calls.lines.count
                 let (bytes, trailers) = try await Self.pull(trailing)
                 #expect(bytes == (body.length == 0 ? [] : [1, 2, 3]))
-                #expect(trailers == [HeaderField(name: "X-Sum", value: "\(before + 1)")])
+                #expect(trailers == [HTTPHeader(name: "X-Sum", value: "\(before + 1)")])
             }
         }
     }
@@ -114,7 +114,7 @@ struct TrailerBodyTests {
         let body = TransportBody.data(Data([1, 2, 3])).trailers("X-Sum") { ["X-Sum": "6"] }
         let (bytes, trailers) = try await Self.pull(body.throttled(pause: .zero))
         #expect(bytes == [1, 2, 3])
-        #expect(trailers == [HeaderField(name: "X-Sum", value: "6")])
+        #expect(trailers == [HTTPHeader(name: "X-Sum", value: "6")])
         let error = await #expect(throws: TransportError.self) {
             try await Self.pull(.joined([body, .data(Data([4]))]))
         }

@@ -71,17 +71,17 @@ struct CacheObedienceTests {
 
     @Test("A handler's changes count: Vary selects, no-store stores nothing, and what the server said stays")
     func changedHeads() async {
-        func stage(_ more: HTTPHeaders, _ fields: [HeaderField]) -> CacheStage {
+        func stage(_ more: HTTPHeaders, _ fields: [HTTPHeader]) -> CacheStage {
             CacheStage {
                 $0.cachedResponseHandler = .modify { response in
                     response.head = ResponseHead(
-                        status: 200, fields: [HeaderField(name: "Cache-Control", value: "max-age=60")] + fields)
+                        status: 200, fields: [HTTPHeader(name: "Cache-Control", value: "max-age=60")] + fields)
                 }
             } answer: { _, number in
                 .fresh("\(number)", more)
             }
         }
-        let added = stage([:], [HeaderField(name: "Vary", value: "Accept-Language")])
+        let added = stage([:], [HTTPHeader(name: "Vary", value: "Accept-Language")])
         #expect(await added.get("http://h/", ["Accept-Language": "en"]).value == "1")
         #expect(await added.get("http://h/", ["Accept-Language": "de"]).value == "2")
         #expect(await added.get("http://h/", ["Accept-Language": "en"]).value == "1")
@@ -89,7 +89,7 @@ struct CacheObedienceTests {
         #expect(await lost.get("http://h/", ["Accept-Language": "en", "Cookie": "a"]).value == "1")
         #expect(await lost.get("http://h/", ["Accept-Language": "de", "Cookie": "a"]).value == "2")
         #expect(await lost.get("http://h/", ["Accept-Language": "en", "Cookie": "c"]).value == "3")
-        for field in [HeaderField(name: "Cache-Control", value: "no-store"), HeaderField(name: "Vary", value: "*")] {
+        for field in [HTTPHeader(name: "Cache-Control", value: "no-store"), HTTPHeader(name: "Vary", value: "*")] {
             let refused = stage([:], [field])
             #expect(await refused.get().value == "1")
             #expect(refused.cache.statistics.entryCount == 0, "\(field.name)")
@@ -103,7 +103,7 @@ struct CacheObedienceTests {
         } answer: { request, number in
             request.fields.contains { $0.name == "Range" }
                 ? .response(206, headers: ["Content-Range": "bytes 0-0/4", "ETag": "\"a\""], chunks: [Data("b".utf8)])
-                : request.fields.contains(HeaderField(name: "If-None-Match", value: "W/\"a\""))
+                : request.fields.contains(HTTPHeader(name: "If-None-Match", value: "W/\"a\""))
                     ? .response(304, headers: ["ETag": "\"a\"", "Cache-Control": "max-age=60"])
                     : .fresh(
                         "body",

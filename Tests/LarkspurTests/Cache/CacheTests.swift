@@ -25,7 +25,7 @@ struct CacheTests {
     @Test("A stale response is validated; the 304's fields replace the old ones, and its cookie goes through")
     func validation() async throws {
         let stage = CacheStage { request, number in
-            guard request.fields.contains(HeaderField(name: "If-None-Match", value: "\"a\"")) else {
+            guard request.fields.contains(HTTPHeader(name: "If-None-Match", value: "\"a\"")) else {
                 return .fresh("body", ["ETag": "\"a\"", "X": "1", "Y": "1", "Content-Length": "4"])
             }
             return .response(
@@ -58,7 +58,7 @@ struct CacheTests {
         #expect(await stage.get().value == "1")
         stage.wait(60)
         #expect(await stage.get().value == "2")
-        #expect(stage.log.requests[1].fields.contains(HeaderField(name: "If-None-Match", value: "\"1\"")))
+        #expect(stage.log.requests[1].fields.contains(HTTPHeader(name: "If-None-Match", value: "\"1\"")))
         stage.wait(60)
         let third = await stage.get()
         #expect(third.value == "4" && third.cache == .miss && stage.log.count == 4)
@@ -273,7 +273,7 @@ struct CacheTests {
                 response.head = ResponseHead(
                     status: 200,
                     fields: [
-                        HeaderField(name: "Cache-Control", value: "max-age=9"), HeaderField(name: "B", value: "2"),
+                        HTTPHeader(name: "Cache-Control", value: "max-age=9"), HTTPHeader(name: "B", value: "2"),
                     ])
             })
         #expect(changed.value == "2")
@@ -335,7 +335,7 @@ struct CacheTests {
         let stage = CacheStage { _, number in
             number == 1
                 ? StubAnswer([
-                    .head(ResponseHead(status: 200, fields: [HeaderField(name: "Cache-Control", value: "max-age=60")])),
+                    .head(ResponseHead(status: 200, fields: [HTTPHeader(name: "Cache-Control", value: "max-age=60")])),
                     .body(Data("half".utf8)), .fail(TransportError(.connectionLost)),
                 ]) : .fresh("whole")
         }

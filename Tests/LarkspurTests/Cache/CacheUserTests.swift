@@ -90,7 +90,7 @@ struct CacheUserTests {
         var configuration = SessionConfiguration.bare
         configuration.cache = .inMemory()
         configuration.cachedResponseHandler = .modify { response in
-            let control = HeaderField(name: "Cache-Control", value: "public, max-age=60")
+            let control = HTTPHeader(name: "Cache-Control", value: "public, max-age=60")
             let fields = response.head.fields.filter { $0.name != "Cache-Control" }
             response.head = ResponseHead(status: response.head.status, fields: fields + [control])
         }

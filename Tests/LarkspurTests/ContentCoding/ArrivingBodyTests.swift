@@ -43,7 +43,7 @@ struct ArrivingBodyTests {
             ResponseHead(
                 status: status,
                 fields: [
-                    HeaderField(name: "Content-Encoding", value: coding), HeaderField(name: "Location", value: "/b"),
+                    HTTPHeader(name: "Content-Encoding", value: coding), HTTPHeader(name: "Location", value: "/b"),
                 ]))
     }
 
@@ -153,7 +153,7 @@ struct ArrivingBodyTests {
 
     @Test("A body that is no longer needed is not decoded to its end")
     func notNeeded() async throws {
-        let fields = [HeaderField(name: "Content-Encoding", value: "gzip")]
+        let fields = [HTTPHeader(name: "Content-Encoding", value: "gzip")]
         let hop = Hop(
             request: OutgoingRequest(url: try RequestURL("http://h/")), head: ResponseHead(status: 200, fields: fields))
         func body() throws -> HopBody {

@@ -105,7 +105,7 @@ struct DecodedResponseTests {
     func decodedBelow() async throws {
         let session = Session(
             transport: StubTransport { _ in
-                let field = HeaderField(name: "Content-Encoding", value: "gzip")
+                let field = HTTPHeader(name: "Content-Encoding", value: "gzip")
                 return StubAnswer([
                     .head(ResponseHead(status: 200, fields: [field], bodyIsDecoded: true)), .body(Self.text),
                 ])

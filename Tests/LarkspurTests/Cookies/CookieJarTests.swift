@@ -97,7 +97,7 @@ struct CookieJarTests {
         #expect(try jar.header(for: "http://h/") == "b=2")
         let head = ResponseHead(
             status: 200,
-            fields: [("Set-Cookie", "d=4"), ("X", "e=5"), ("set-cookie", "f=6, g=7")].map(HeaderField.init))
+            fields: [("Set-Cookie", "d=4"), ("X", "e=5"), ("set-cookie", "f=6, g=7")].map(HTTPHeader.init))
         jar.store(head, from: try RequestURL("http://h/"))
         #expect(try jar.header(for: "http://h/") == "b=2; d=4; f=6, g=7")
     }

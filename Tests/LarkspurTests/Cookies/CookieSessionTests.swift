@@ -92,7 +92,7 @@ struct CookieSessionTests {
         let session = log.session { request, _ in
             guard request["Authorization"] == nil else { return Self.answer(200, "b=2") }
             var answer = Self.answer(401, "a=1")
-            let fields = [("Set-Cookie", "a=1"), ("WWW-Authenticate", "Basic realm=x")].map(HeaderField.init)
+            let fields = [("Set-Cookie", "a=1"), ("WWW-Authenticate", "Basic realm=x")].map(HTTPHeader.init)
             answer.steps[0] = .head(ResponseHead(status: 401, fields: fields))
             return answer
         }

@@ -159,7 +159,7 @@ struct DownloadResumeTests {
 
     @Test("A response of middleware is not appended either if it does not continue the file")
     func unusableFromMiddleware() async throws {
-        let head = ResponseHead(status: 206, fields: [HeaderField(name: "Content-Range", value: "bytes 5-9/10")])
+        let head = ResponseHead(status: 206, fields: [HTTPHeader(name: "Content-Range", value: "bytes 5-9/10")])
         let middleware = ClosureMiddleware { exchange, next in
             guard exchange.request.headers["Range"] == nil else {
                 return ExchangeResponse(head: head, body: .buffered(Data("wrong".utf8)))

@@ -232,7 +232,7 @@ struct RequestErrorTests {
 
     @Test("An incomplete body is kept with the failure")
     func partialBody() async throws {
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: "Content-Length", value: "10")])
+        let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Length", value: "10")])
         let session = log.session { _, _ in StubAnswer([.head(head), .body(Data("12345".utf8))]) }
         let error = try #require(await session.request("http://h/").serializingData().response.error)
         #expect(error.code == .truncated)

@@ -173,8 +173,8 @@ private struct CoalescingRun {
         var request = TransportRequest(
             url: try RequestURL("http://h/\(key.path)"),
             fields: [
-                HeaderField(name: "Accept", value: "\(key.accept)"),
-                HeaderField(name: "traceparent", value: "\(requests.count)"),
+                HTTPHeader(name: "Accept", value: "\(key.accept)"),
+                HTTPHeader(name: "traceparent", value: "\(requests.count)"),
             ],
             initialAllowance: random.once(in: 3) ? 0 : .max)
         request.flow = FlowInstructions(kind: .data, session: owner, timeLeft: nil)

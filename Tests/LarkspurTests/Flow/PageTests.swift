@@ -58,7 +58,7 @@ struct PageTests {
             (#"<>; rel=next"#, [""]),
         ])
     func links(field: String, targets: [String]) {
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: "Link", value: field)])
+        let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "Link", value: field)])
         #expect(head.links.filter { $0.relations.contains("next") }.map(\.target) == targets)
     }
 
@@ -76,14 +76,14 @@ struct PageTests {
             (#"<a>; title*="#, nil), (#"<a>; *=UTF-8''x"#, nil), (#"<a>; type*=UTF-8''x; anchor*=UTF-8''x"#, nil),
         ])
     func extendedTitles(field: String, title: String?) {
-        let links = ResponseHead(status: 200, fields: [HeaderField(name: "Link", value: field + "; rel=next")]).links
+        let links = ResponseHead(status: 200, fields: [HTTPHeader(name: "Link", value: field + "; rel=next")]).links
         #expect(links == [WebLink(target: "a", relations: ["next"], parameters: title.map { ["title": $0] } ?? [:])])
     }
 
     @Test("A field with very many opening brackets is read once, not once for each", .limited)
     func manyBrackets() {
         let field = String(repeating: "<", count: 290_000)
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: "Link", value: field)])
+        let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "Link", value: field)])
         #expect(head.links.isEmpty)
     }
 

@@ -12,7 +12,7 @@ struct RateEstimateTests {
     private typealias Bucket = RateBucket<Int>
 
     private static func rate(_ status: Int, _ fields: (String, String)...) throws -> ServerRate {
-        let fields = fields.map { HeaderField(name: $0, value: $1) }
+        let fields = fields.map { HTTPHeader(name: $0, value: $1) }
         return try #require(ServerRate(ResponseHead(status: status, fields: fields)))
     }
 

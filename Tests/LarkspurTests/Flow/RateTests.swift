@@ -44,7 +44,7 @@ struct RateTests {
             _ = bucket.arrive(hop, .normal, deadline: hop == 1 ? .seconds(10) : nil, at: .zero, rule)
         }
         let rate = try #require(
-            ServerRate(ResponseHead(status: 429, fields: [HeaderField(name: "Retry-After", value: "30")])))
+            ServerRate(ResponseHead(status: 429, fields: [HTTPHeader(name: "Retry-After", value: "30")])))
         let late = bucket.learn(rate, at: .zero, rule)
         #expect(late.map(\.0) == [1])
         #expect(bucket.next(at: .seconds(29), rule) == nil)
@@ -55,7 +55,7 @@ struct RateTests {
     func serverQuota() throws {
         let rule = RateRule(interval: .milliseconds(10), burst: 100)
         var bucket = Bucket()
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: "RateLimit", value: #""default";r=5;t=10"#)])
+        let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "RateLimit", value: #""default";r=5;t=10"#)])
         _ = bucket.learn(try #require(ServerRate(head)), at: .zero, rule)
         var times: [Duration] = []
         for hop in 0..<5 {
@@ -162,7 +162,7 @@ struct RateTests {
             ),
         ] as [([(String, String)], Int, Int)])
     func syntaxes(fields: [(String, String)], count: Int, seconds: Int) throws {
-        let head = ResponseHead(status: 200, fields: fields.map { HeaderField(name: $0, value: $1) })
+        let head = ResponseHead(status: 200, fields: fields.map { HTTPHeader(name: $0, value: $1) })
         #expect(ServerRate(head)?.quota == ServerRate.Quota(count: count, time: .seconds(seconds)))
     }
 
@@ -173,9 +173,9 @@ struct RateTests {
         let head = ResponseHead(
             status: 403,
             fields: [
-                HeaderField(name: "Date", value: "Tue, 14 Nov 2023 22:13:20 GMT"),
-                HeaderField(name: "X-RateLimit-Remaining", value: "0"),
-                HeaderField(name: "X-RateLimit-Reset", value: reset),
+                HTTPHeader(name: "Date", value: "Tue, 14 Nov 2023 22:13:20 GMT"),
+                HTTPHeader(name: "X-RateLimit-Remaining", value: "0"),
+                HTTPHeader(name: "X-RateLimit-Reset", value: reset),
             ])
         #expect(ServerRate(head)?.quota == ServerRate.Quota(count: 0, time: .seconds(42)))
     }
@@ -188,17 +188,17 @@ struct RateTests {
             ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "9"), ("Retry-After", "9"), ("RateLimit", ";;;==,,"),
         ])
     func invalid(name: String, value: String) {
-        #expect(ServerRate(ResponseHead(status: 200, fields: [HeaderField(name: name, value: value)])) == nil)
+        #expect(ServerRate(ResponseHead(status: 200, fields: [HTTPHeader(name: name, value: value)])) == nil)
     }
 
     @Test("Absurd values are cut: a long delay, and a quota whose pace is kept")
     func caps() throws {
-        let delay = ResponseHead(status: 503, fields: [HeaderField(name: "Retry-After", value: "99999999999999999999")])
+        let delay = ResponseHead(status: 503, fields: [HTTPHeader(name: "Retry-After", value: "99999999999999999999")])
         #expect(try #require(ServerRate(delay)).capped(at: .seconds(300)).delay == .seconds(300))
         let quota = ResponseHead(
-            status: 200, fields: [HeaderField(name: "RateLimit", value: #""d";r=100;t=999999999999999999"#)])
+            status: 200, fields: [HTTPHeader(name: "RateLimit", value: #""d";r=100;t=999999999999999999"#)])
         #expect(try #require(ServerRate(quota)).capped(at: .seconds(300)).quota?.time == .seconds(300))
-        let day = ResponseHead(status: 200, fields: [HeaderField(name: "RateLimit", value: #""d";r=86400;t=86400"#)])
+        let day = ResponseHead(status: 200, fields: [HTTPHeader(name: "RateLimit", value: #""d";r=86400;t=86400"#)])
         #expect(
             try #require(ServerRate(day)).capped(at: .seconds(300)).quota
                 == ServerRate.Quota(count: 300, time: .seconds(300)))

@@ -131,7 +131,7 @@ struct CachingExamples {
         let request = await session.request(url)
             .cacheResponse(
                 using: .modify { response in
-                    let lifetime = HeaderField(name: "Cache-Control", value: "max-age=60")
+                    let lifetime = HTTPHeader(name: "Cache-Control", value: "max-age=60")
                     let fields = response.head.fields.filter { $0.name != "Cache-Control" }
                     response.head = ResponseHead(status: response.head.status, fields: fields + [lifetime])
                 })

@@ -148,7 +148,7 @@ final class Staging: TransportWrapper {
     ) -> any TransportTask {
         var request = request
         request.fields.append(
-            HeaderField(name: "X-Environment", value: "staging"))
+            HTTPHeader(name: "X-Environment", value: "staging"))
         return base.task(for: request, id: id, delegate: delegate)
     }
 }

@@ -276,7 +276,7 @@ struct RetryPolicyTests {
     @Test("Without a Date of the response's own, a Retry-After's date counts from now")
     func ownClock() async {
         let head = { (value: String) in
-            ResponseHead(status: 503, fields: [HeaderField(name: "Retry-After", value: value)])
+            ResponseHead(status: 503, fields: [HTTPHeader(name: "Retry-After", value: value)])
         }
         #expect(RetryAfter.delay(in: head(Self.date)) == .zero)
         #expect(RetryAfter.delay(in: head("Fri, 31 Dec 9999 23:59:59 GMT")) == RetryAfter.longest)

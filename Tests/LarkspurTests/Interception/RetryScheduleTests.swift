@@ -18,7 +18,7 @@ struct RetryScheduleTests {
     }
 
     private func head(_ retryAfter: String) -> ResponseHead {
-        ResponseHead(status: 503, fields: [HeaderField(name: "Retry-After", value: retryAfter)])
+        ResponseHead(status: 503, fields: [HTTPHeader(name: "Retry-After", value: retryAfter)])
     }
 
     @Test("Delays double up to the cap, with the jitter of the backoff")

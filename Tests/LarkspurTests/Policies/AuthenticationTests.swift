@@ -20,7 +20,7 @@ struct ChallengePolicyTests {
     }
 
     private func head(_ status: Int = 401, _ challenges: String...) -> ResponseHead {
-        ResponseHead(status: status, fields: challenges.map { HeaderField(name: "www-authenticate", value: $0) })
+        ResponseHead(status: status, fields: challenges.map { HTTPHeader(name: "www-authenticate", value: $0) })
     }
 
     /// The request that follows, after both questions to the policy have given the same answer.
@@ -45,7 +45,7 @@ struct ChallengePolicyTests {
             (407, ["Basic"], false), (200, ["Basic"], false),
         ])
     func offers(status: Int, challenges: [String], isAnswered: Bool) throws {
-        let fields = challenges.map { HeaderField(name: "WWW-Authenticate", value: $0) }
+        let fields = challenges.map { HTTPHeader(name: "WWW-Authenticate", value: $0) }
         let first = try request(headers: ["X": "1"])
         let next = next(after: first, ResponseHead(status: status, fields: fields))
         #expect(next?.headers.map(\.line) == (isAnswered ? ["X: 1", "Authorization: \(basic)"] : nil))
@@ -131,7 +131,7 @@ struct ChallengePolicyTests {
 
 extension ResponseHead {
     fileprivate static func redirect(_ location: String) -> ResponseHead {
-        ResponseHead(status: 302, fields: [HeaderField(name: "Location", value: location)])
+        ResponseHead(status: 302, fields: [HTTPHeader(name: "Location", value: location)])
     }
 }
 

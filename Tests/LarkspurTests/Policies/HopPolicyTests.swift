@@ -20,7 +20,7 @@ struct HopPolicyTests {
     }
 
     private func hop(_ request: OutgoingRequest, _ status: Int, location: String?) -> Hop {
-        let fields = location.map { [HeaderField(name: "location", value: $0)] } ?? []
+        let fields = location.map { [HTTPHeader(name: "location", value: $0)] } ?? []
         return Hop(request: request, head: ResponseHead(status: status, fields: fields))
     }
 

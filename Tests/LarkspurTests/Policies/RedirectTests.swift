@@ -85,7 +85,7 @@ struct RedirectTests {
 
     @Test("A redirect whose body breaks off is followed all the same")
     func brokenBody() async throws {
-        let head = ResponseHead(status: 302, fields: [HeaderField(name: "Location", value: "/b")])
+        let head = ResponseHead(status: 302, fields: [HTTPHeader(name: "Location", value: "/b")])
         let answer = StubAnswer([.head(head), .body(Data("x".utf8)), .fail(TransportError(.connectionLost))])
         #expect(try await session(["/a": answer]).request("http://h/a").serializingString().value == "body of /b")
     }

@@ -70,7 +70,7 @@ struct RedirectWaitTests {
 
     @Test("A handler is asked while the redirect's body is still coming, and its answer ends that")
     func slowBody() async throws {
-        let head = ResponseHead(status: 302, fields: [HeaderField(name: "Location", value: "/b")])
+        let head = ResponseHead(status: 302, fields: [HTTPHeader(name: "Location", value: "/b")])
         let answer = StubAnswer([.head(head)] + Array(repeating: .body(Data(count: 1 << 14)), count: 8) + [.stall])
         let request = await session(answer).request("http://h/a").redirect(using: .doNotFollow)
         let task = request.serializingData()
@@ -97,7 +97,7 @@ struct RedirectWaitTests {
 
     @Test("A body that breaks off is followed all the same, and delivered as what it is")
     func brokenBody() async throws {
-        let head = ResponseHead(status: 302, fields: [HeaderField(name: "Location", value: "/b")])
+        let head = ResponseHead(status: 302, fields: [HTTPHeader(name: "Location", value: "/b")])
         let answer = StubAnswer([.head(head), .body(Data("x".utf8)), .fail(TransportError(.connectionLost))])
         let followed = await session(answer).request("http://h/a").redirect(using: .follow)
         #expect(try await followed.serializingString().value == "end")

@@ -30,7 +30,7 @@ struct BodySizeTests {
 
     @Test("A declared length that is too large ends the hop before the body comes")
     func declared() async throws {
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: "Content-Length", value: "1001")])
+        let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Length", value: "1001")])
         server.on("GET", "/", MockResponse([.head(head), .stall]))
         let error = try #require(await session.request(server.url).serializingData().response.error)
         #expect(error.code == .contentTooLarge)
@@ -48,7 +48,7 @@ struct BodySizeTests {
 
     @Test("A length without a body, of a HEAD or a 304, does not count; nor does the body of a redirect")
     func bodiless() async throws {
-        let length = HeaderField(name: "Content-Length", value: "5000")
+        let length = HTTPHeader(name: "Content-Length", value: "5000")
         server.on("HEAD", "/", MockResponse([.head(ResponseHead(status: 200, fields: [length]))]))
         server.on("GET", "/", MockResponse([.head(ResponseHead(status: 304, fields: [length]))]))
         server.on(

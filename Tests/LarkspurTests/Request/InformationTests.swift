@@ -102,7 +102,7 @@ struct InformationTests {
     @Test("The log shows interim heads before the response, and trailers after it")
     func log() async {
         let answer = StubAnswer([
-            .head(ResponseHead(status: 103, fields: [HeaderField(name: "Link", value: "</a.css>")])),
+            .head(ResponseHead(status: 103, fields: [HTTPHeader(name: "Link", value: "</a.css>")])),
             .head(ResponseHead(status: 200)), .body(Data("ok".utf8)), .trailers(["X-Sum": "1", "X-Api-Key": "secret"]),
         ])
         let (journal, recorder) = (Journal(), EventRecorder())

@@ -222,7 +222,7 @@ final class RequestModel {
         case 1:
             let refusal = ResponseHead(status: 503)
             pages += 1
-            let redirect = ResponseHead(status: 302, fields: [HeaderField(name: "Location", value: "/\(pages)")])
+            let redirect = ResponseHead(status: 302, fields: [HTTPHeader(name: "Location", value: "/\(pages)")])
             receive(.head(random.once(in: 2) ? refusal : redirect), task)
         case 2: receive(.body(Data([1])), task)
         case 3: _ = core.box.withLock { $0.receive(.body(Data([1])), for: TransportTaskID(0)) }  // of another hop

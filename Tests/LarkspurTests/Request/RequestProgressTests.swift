@@ -42,7 +42,7 @@ struct RequestProgressTests {
     }
 
     private func head(_ length: Int) -> TransportEvent {
-        .head(ResponseHead(status: 200, fields: [HeaderField(name: "Content-Length", value: "\(length)")]))
+        .head(ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Length", value: "\(length)")]))
     }
 
     @MainActor @Test("It shows the request from its start to its end, and does not start it")

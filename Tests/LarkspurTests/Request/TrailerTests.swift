@@ -123,7 +123,7 @@ struct TrailerTests {
         let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAAAA6uuBQBDv6ajAgAAAA=="))  // of {}
         let sum = DigestAlgorithm.sha256
         let answer = StubAnswer([
-            .head(ResponseHead(status: 200, fields: [HeaderField(name: "Content-Encoding", value: "gzip")])),
+            .head(ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Encoding", value: "gzip")])),
             .body(gzip), .trailers(["Content-Digest": try Self.digest(of: gzip, sum)]),
         ])
         let session = Session(transport: StubTransport { _ in answer })

@@ -10,7 +10,7 @@ struct ServerSentEventsReconnectionTests {
     private typealias Machine = ServerSentEventsReconnection
 
     private static func head(_ status: Int = 200, type: String? = "text/event-stream") -> ResponseHead {
-        ResponseHead(status: status, fields: type.map { [HeaderField(name: "Content-Type", value: $0)] } ?? [])
+        ResponseHead(status: status, fields: type.map { [HTTPHeader(name: "Content-Type", value: $0)] } ?? [])
     }
 
     private func hop(_ status: Int) throws -> Hop {

@@ -365,7 +365,7 @@ struct ServerSentEventsTests {
     @Test("Over a real connection that breaks within an event, no event is lost or repeated")
     func wire() async throws {
         let server = try MockServer()
-        let head = ResponseHead(status: 200, fields: [HeaderField(name: "Content-Type", value: "text/event-stream")])
+        let head = ResponseHead(status: 200, fields: [HTTPHeader(name: "Content-Type", value: "text/event-stream")])
         server.on("GET", "/events") { request in
             let start = Int(request.headers["Last-Event-ID"] ?? "0") ?? 0
             if start >= 9 { return .response(204) }

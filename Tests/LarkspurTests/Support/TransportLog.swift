@@ -57,7 +57,7 @@ final class Journal: Sendable {
     }
 }
 
-extension HeaderField {
+extension HTTPHeader {
     /// Returns the field as it is sent, secret or not.
     var line: String { "\(name): \(value)" }
 }

@@ -120,7 +120,7 @@ struct CassetteReplayTests {
     func digests(answer: Answer) async throws {
         let folder = try TemporaryFolder()
         let file = folder["digest.har"]
-        let fields = answer.headers.map { HeaderField(name: $0.name, value: $0.value) }
+        let fields = answer.headers.map { HTTPHeader(name: $0.name, value: $0.value) }
         var steps: [StubAnswer.Step] = [.head(ResponseHead(status: 200, fields: fields)), .body(answer.body)]
         if let trailers = answer.trailers { steps.append(.trailers(trailers)) }
         let server = StubAnswer(steps)

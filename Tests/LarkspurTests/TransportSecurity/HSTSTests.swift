@@ -31,7 +31,7 @@ struct HSTSStoreTests {
     private let clock = MovedClock()
 
     private func head(_ values: String...) -> ResponseHead {
-        ResponseHead(status: 200, fields: values.map { HeaderField(name: "strict-transport-security", value: $0) })
+        ResponseHead(status: 200, fields: values.map { HTTPHeader(name: "strict-transport-security", value: $0) })
     }
 
     @Test("A host counts with its own entry, a subdomain with that of a parent that includes subdomains")

@@ -72,7 +72,7 @@ struct WebSocketHandshakeTests {
             fields.removeAll { $0.0 == name }
             if let value { fields.append((name, value)) }
         }
-        return ResponseHead(status: status, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+        return ResponseHead(status: status, fields: fields.map { HTTPHeader(name: $0.0, value: $0.1) })
     }
 
     private func check(
@@ -261,7 +261,7 @@ struct WebSocketHandshakeTests {
             method: "GET", fields, protocols: [], compression: server)
         #expect(agreement.deflate?.level == 9)
         #expect(agreement.deflate?.minimumSize == 70)
-        let head = ResponseHead(status: 101, fields: response.map { HeaderField(name: $0.name, value: $0.value) })
+        let head = ResponseHead(status: 101, fields: response.map { HTTPHeader(name: $0.name, value: $0.value) })
         let own = try check(head, compression: client).deflate
         #expect(own?.level == 1)
         #expect(own?.minimumSize == 7)
@@ -277,7 +277,7 @@ struct WebSocketHandshakeTests {
         let (server, response) = try WebSocketHandshake.accept(
             method: "GET", fields, protocols: ["a"], compression: .deflate)
         let head = ResponseHead(
-            status: 101, fields: response.map { HeaderField(name: $0.name, value: $0.value) })
+            status: 101, fields: response.map { HTTPHeader(name: $0.name, value: $0.value) })
         #expect(try check(head, protocols: ["a"], compression: compression) == server)
     }
 }

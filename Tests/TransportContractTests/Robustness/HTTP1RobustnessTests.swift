@@ -61,7 +61,7 @@
 
         func request(_ path: String, of server: MockServer) throws -> TransportRequest {
             guard let forwarder else { return TransportRequest(url: try RequestURL(server.url + path)) }
-            let field = HeaderField(name: "X-Forward-Port", value: "\(server.port)")
+            let field = HTTPHeader(name: "X-Forward-Port", value: "\(server.port)")
             return TransportRequest(url: try RequestURL("https://localhost:\(forwarder)\(path)"), fields: [field])
         }
     }

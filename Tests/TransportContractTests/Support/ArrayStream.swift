@@ -13,11 +13,11 @@ final class ArrayStream: TransportBodyStream {
     private let bytes: [UInt8]
     private let piece: Int
     private let gate: Gate?
-    let trailers: [HeaderField]
+    let trailers: [HTTPHeader]
     private let box = Protected(State())
 
     /// - Parameter gate: Half way, the stream returns pending until this gate is opened.
-    init(_ bytes: [UInt8], piece: Int, pendingAt gate: Gate? = nil, trailers: [HeaderField] = []) {
+    init(_ bytes: [UInt8], piece: Int, pendingAt gate: Gate? = nil, trailers: [HTTPHeader] = []) {
         self.trailers = trailers
         self.bytes = bytes
         self.piece = piece

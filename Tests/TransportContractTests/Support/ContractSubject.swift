@@ -153,20 +153,20 @@ protocol ContractPeer: Sendable {
 struct ReceivedRequest: Sendable {
     var method: String
     var target: String
-    var fields: [HeaderField]
+    var fields: [HTTPHeader]
     var body: [UInt8]
     /// The fields after the body.
-    var trailers: [HeaderField] = []
+    var trailers: [HTTPHeader] = []
 }
 
 /// An action of a peer that every transport's peer supports. At the end of a script the response ends.
 enum PeerStep: Sendable {
     /// Sends an interim response such as 103, before the head.
-    case interim(Int, [HeaderField])
+    case interim(Int, [HTTPHeader])
     case head(PeerHead)
     case bytes([UInt8])
     /// Sends fields after a body without a declared length.
-    case trailers([HeaderField])
+    case trailers([HTTPHeader])
     /// Waits for the test's signal.
     case wait(Gate)
     /// Does nothing until the connection is closed.
@@ -180,7 +180,7 @@ enum PeerStep: Sendable {
 
     /// Returns a head with these fields. Without a length, none is declared.
     static func head(
-        _ status: Int = 200, _ fields: [HeaderField] = [], length: Int? = nil
+        _ status: Int = 200, _ fields: [HTTPHeader] = [], length: Int? = nil
     ) -> PeerStep {
         .head(
             PeerHead(status: status, rawFields: ResponseHead(status: status, fields: fields).rawFields, length: length))
@@ -197,7 +197,7 @@ struct PeerHead: Sendable {
 
 extension [PeerStep] {
     /// Returns a complete response.
-    static func response(_ status: Int = 200, _ fields: [HeaderField] = [], body: [UInt8] = []) -> [PeerStep] {
+    static func response(_ status: Int = 200, _ fields: [HTTPHeader] = [], body: [UInt8] = []) -> [PeerStep] {
         [.head(status, fields, length: body.count), .bytes(body)]
     }
 

@@ -17,7 +17,7 @@ struct Stage: Sendable {
 
     /// Makes a task; the test starts it.
     func exchange(
-        _ script: [PeerStep], method: String = "GET", fields: [HeaderField] = [], body: TransportBody = .none,
+        _ script: [PeerStep], method: String = "GET", fields: [HTTPHeader] = [], body: TransportBody = .none,
         allowance: UInt64 = .max, timeouts: TransportTimeouts = .long, id: TransportTaskID? = nil,
         delegate: RecordingDelegate = RecordingDelegate()
     ) throws -> Exchange {

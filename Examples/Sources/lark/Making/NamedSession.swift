@@ -52,7 +52,7 @@ struct NamedSession {
         return FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".config/lark")
     }
 
-    var headers: HTTPHeaders { HTTPHeaders(content.headers.map { HeaderField(name: $0.name, value: $0.value) }) }
+    var headers: HTTPHeaders { HTTPHeaders(content.headers.map { HTTPHeader(name: $0.name, value: $0.value) }) }
     var cookies: [Cookie] { content.cookies }
 
     /// Returns the settings with the credentials of the session, unless the command line has its own.

@@ -47,9 +47,9 @@ struct CacheBenchmark {
         let head = ResponseHead(
             status: 200,
             fields: [
-                HeaderField(name: "Content-Type", value: "text/plain"),
-                HeaderField(name: "Content-Length", value: "13"),
-                HeaderField(name: "Cache-Control", value: subject.control),
+                HTTPHeader(name: "Content-Type", value: "text/plain"),
+                HTTPHeader(name: "Content-Length", value: "13"),
+                HTTPHeader(name: "Cache-Control", value: subject.control),
             ])
         let answer = StubAnswer([.head(head), .body(Data("Hello, world!".utf8))])
         let session = Session(

@@ -12,8 +12,8 @@ struct PipelineBenchmark: Sendable {
         let head = ResponseHead(
             status: 200,
             fields: [
-                HeaderField(name: "Content-Type", value: "text/plain"),
-                HeaderField(name: "Content-Length", value: "13"),
+                HTTPHeader(name: "Content-Type", value: "text/plain"),
+                HTTPHeader(name: "Content-Length", value: "13"),
             ])
         let answer = StubAnswer([.head(head), .body(Data("Hello, world!".utf8))])
         let session = Session(transport: StubTransport { _ in answer })

@@ -40,11 +40,11 @@ enum Subject: String, CaseIterable {
 
     func head(_ size: Int) -> ResponseHead {
         var fields = [
-            HeaderField(name: "Content-Type", value: "application/json"),
-            HeaderField(name: "Content-Length", value: "\(size)"),
-            HeaderField(name: "Cache-Control", value: [.hit, .store].contains(self) ? "max-age=600" : "no-store"),
+            HTTPHeader(name: "Content-Type", value: "application/json"),
+            HTTPHeader(name: "Content-Length", value: "\(size)"),
+            HTTPHeader(name: "Cache-Control", value: [.hit, .store].contains(self) ? "max-age=600" : "no-store"),
         ]
-        if self == .cookies { fields.append(HeaderField(name: "Set-Cookie", value: "session=0123456789; Path=/")) }
+        if self == .cookies { fields.append(HTTPHeader(name: "Set-Cookie", value: "session=0123456789; Path=/")) }
         return ResponseHead(status: 200, fields: fields)
     }
 }

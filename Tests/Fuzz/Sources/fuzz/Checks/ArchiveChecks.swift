@@ -31,7 +31,7 @@ private func checkPlaying(_ request: TransportRequest, by cassette: Cassette) th
 /// A delegate that keeps the names of events, and the fields of the head.
 private final class PlayedHop: TransportDelegate {
     let names = Locked<[String]>([])
-    let head = Locked<[HeaderField]>([])
+    let head = Locked<[HTTPHeader]>([])
 
     func received(_ event: TransportEvent, for task: TransportTaskID) {
         switch event {

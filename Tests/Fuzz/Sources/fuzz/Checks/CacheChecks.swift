@@ -17,7 +17,7 @@ func checkCacheControl(_ bytes: [UInt8]) throws {
     let rules = CacheRules(HTTPCache.Options())
     for line in lines {
         let head = ResponseHead(
-            status: 200, version: "HTTP/2", fields: [HeaderField(name: "Cache-Control", value: line)])
+            status: 200, version: "HTTP/2", fields: [HTTPHeader(name: "Cache-Control", value: line)])
         let stored = StoredHead(
             url: "http://h/", partition: "", selection: Selection(names: [], values: []), head: head, requested: 0,
             received: 0)

@@ -21,7 +21,7 @@ func checkHeads(_ bytes: [UInt8]) throws {
     // Each field is also parsed as each of the fields that have a grammar.
     for field in head.fields.prefix(16) {
         let names = ["Content-Disposition", "Content-Range", "Content-Type", "Retry-After", "WWW-Authenticate"]
-        let fields = names.map { HeaderField(name: $0, value: field.value) }
+        let fields = names.map { HTTPHeader(name: $0, value: field.value) }
         try checkMeaning(ResponseHead(status: 206, fields: fields), of: url)
     }
     _ = MIMEType.ofContent(bytes)

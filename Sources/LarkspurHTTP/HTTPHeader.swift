@@ -1,5 +1,5 @@
 /// A header field: name and value as they go over the wire.
-public struct HeaderField: Sendable {
+public struct HTTPHeader: Sendable {
     /// The name as written. Comparisons ignore case.
     public var name: String
     /// The value, without line ends.
@@ -24,9 +24,9 @@ public struct HeaderField: Sendable {
     }
 }
 
-extension HeaderField: Hashable {
+extension HTTPHeader: Hashable {
     // Two fields are equal if they are sent as the same bytes. `isSecret` is not sent, so it is not compared.
-    public static func == (left: HeaderField, right: HeaderField) -> Bool {
+    public static func == (left: HTTPHeader, right: HTTPHeader) -> Bool {
         left.name == right.name && left.value == right.value
     }
 
@@ -36,17 +36,17 @@ extension HeaderField: Hashable {
     }
 }
 
-extension HeaderField: CustomStringConvertible, CustomReflectable {
+extension HTTPHeader: CustomStringConvertible, CustomReflectable {
     /// The text `name: value`. The value is hidden if the field is secret, or if `Redaction.standard` hides its name.
     public var description: String { "\(name): \(Redaction.standard.value(of: self))" }
     /// Keeps `dump` from showing a value that the description hides.
     public var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 }
 
-extension [HeaderField] {
+extension [HTTPHeader] {
     /// Returns whether both arrays share the same memory, and therefore have the same fields. Most requests of a
     /// session share the memory of the session's fields.
-    package func isIdentical(to other: [HeaderField]) -> Bool {
+    package func isIdentical(to other: [HTTPHeader]) -> Bool {
         withUnsafeBufferPointer { mine in
             other.withUnsafeBufferPointer { mine.baseAddress == $0.baseAddress && mine.count == $0.count }
         }
