@@ -38,17 +38,12 @@ typedef struct {
     context_0 rest;
 } context_1;
 
-// Some versions have no `maxelements`.
 typedef struct {
     int err;
     char errstr[128];
     char *buf;
-    size_t pos, len, maxbuf;
-    long long maxelements;
-    void **task;
-    int tasks;
-    int ridx;
-} reader_1;
+    size_t pos, len;
+} reader_0;
 
 enum { REDIS_OK = 0, REDIS_BLOCK = 1, REDIS_CONNECTED = 2 };
 

@@ -9,7 +9,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -68,28 +67,6 @@ const char *clarkspur_hiredis_publish(void) {
 static clarkspur_hiredis_kind kind = clarkspur_hiredis_missing;
 static pthread_once_t kind_once = PTHREAD_ONCE_INIT;
 
-// The offset of the number of nested replies that a reader is in, which 1.x does not limit; 0 in 0.14, which does.
-static size_t depth_offset;
-enum { maximum_depth = 32, maximum_reply = 66 << 20 };  // a value has at most 64 MiB
-
-static bool find_depth(void) {
-    static const char nested[] = "*1\r\n*1\r\n";
-    const size_t offset = offsetof(reader_1, ridx);
-    const size_t candidates[] = {offset, offset - sizeof(long long)};
-    void *reader = bound.redisReaderCreate(), *reply = NULL;
-    if (!reader) { return false; }
-    if (bound.redisReaderFeed(reader, nested, sizeof nested - 1) == REDIS_OK
-        && bound.redisReaderGetReply(reader, &reply) == REDIS_OK && !reply) {
-        for (size_t index = 0; index < 2 && !depth_offset; index++) {
-            const int *depth = (const int *)((const char *)reader + candidates[index]);
-            // The number before it is that of tasks with memory.
-            if (depth[0] == 2 && depth[-1] == 9) { depth_offset = candidates[index]; }
-        }
-    }
-    bound.redisReaderFree(reader);
-    return depth_offset != 0;
-}
-
 // The layouts differ from the third member on: the length in 0.14, and a number that is zero for strings in 1.x.
 static void probe(void) {
     if (!is_bound()) { return; }
@@ -111,7 +88,6 @@ static void probe(void) {
     }
     if (reply) { bound.freeReplyObject(reply); }
     bound.redisReaderFree(reader);
-    if (kind == clarkspur_hiredis_1 && !find_depth()) { kind = clarkspur_hiredis_unknown; }
 }
 
 clarkspur_hiredis_kind clarkspur_hiredis(void) {
@@ -148,8 +124,7 @@ struct clarkspur_valkey {
     context_0 *state;
     int socket;
     bool has_output;
-    // The bytes that were received since the last complete reply. libhiredis does not limit them.
-    size_t unanswered;
+    clarkspur_reply_scan scan;
     char problem[clarkspur_valkey_problem_length];
 };
 
@@ -256,7 +231,10 @@ static bool shake_hands(
         describe(problem, distrust ? distrust : connection->state->errstr);
         return false;
     }
-    return true;
+    // Bytes that come with the handshake would not be checked.
+    const reader_0 *reader = connection->state->reader;
+    if (reader->len > 0) { describe(problem, "Protocol error, the server has sent a reply without a command"); }
+    return reader->len == 0;
 }
 
 clarkspur_valkey *clarkspur_valkey_connect(const clarkspur_valkey_target *target, char *problem, bool *is_lasting) {
@@ -322,26 +300,18 @@ bool clarkspur_valkey_turn(clarkspur_valkey *connection, int wake, int milliseco
     char bytes[256];
     while (files[0].revents && read(wake, bytes, sizeof bytes) == sizeof bytes) {}
     if (!(files[1].revents & (POLLIN | POLLHUP | POLLERR))) { return true; }
-    const reader_1 *reader = connection->state->reader;  // both layouts begin like this one
+    const reader_0 *reader = connection->state->reader;  // both layouts begin like this one
     size_t before = reader->len;
     if (bound.redisBufferRead(connection->context) != REDIS_OK) { return fail(connection); }
-    connection->unanswered += reader->len - before;
-    if (connection->unanswered <= maximum_reply) { return true; }
-    describe(connection->problem, "its reply is too long");
-    return false;
+    const char *problem = clarkspur_scan_replies(&connection->scan, reader->buf + before, reader->len - before);
+    if (problem) { describe(connection->problem, problem); }
+    return !problem;
 }
 
 void *clarkspur_valkey_next(clarkspur_valkey *connection, bool *is_valid) {
     void *reply = NULL;
     *is_valid = bound.redisGetReplyFromReader(connection->context, &reply) == REDIS_OK;
     if (!*is_valid) { fail(connection); }
-    // libhiredis releases replies by recursion. It reads 16 KiB at a time, so only some thousands can be nested here.
-    if (*is_valid && !reply && depth_offset
-        && *(const int *)((const char *)connection->state->reader + depth_offset) > maximum_depth) {
-        *is_valid = false;
-        describe(connection->problem, "its replies are nested too deeply");
-    }
-    if (reply) { connection->unanswered = 0; }
     return reply;
 }
 

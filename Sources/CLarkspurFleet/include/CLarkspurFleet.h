@@ -59,6 +59,29 @@ void *clarkspur_valkey_next(clarkspur_valkey *connection, bool *is_valid);
 // The description of the connection's failure.
 const char *clarkspur_valkey_problem(const clarkspur_valkey *connection);
 
+// The limits of replies. libhiredis takes memory for each length that a server names, before the bytes arrive, and
+// releases nested arrays by recursion. So the bytes are checked before it reads them.
+enum { clarkspur_maximum_depth = 32 };
+
+// The state between two parts of the input. All members are zero at first.
+typedef struct {
+    // The bytes and the lines of the reply so far.
+    size_t bytes, parts;
+    // The missing elements of the arrays around the next line.
+    int64_t left[clarkspur_maximum_depth];
+    int depth;
+    // The missing bytes of a text with a length, including the end of its line.
+    size_t rest;
+    // The line so far, or its beginning, and its last byte.
+    char line[24];
+    size_t length;
+    char last;
+} clarkspur_reply_scan;
+
+// Checks the next bytes. Returns NULL, or why they are refused: a reply is not of RESP2, longer than a value can be, has
+// too many parts, or too many arrays in each other.
+const char *clarkspur_scan_replies(clarkspur_reply_scan *scan, const char *bytes, size_t count);
+
 // The official numbers of REDIS_REPLY_….
 enum {
     clarkspur_reply_string = 1,
