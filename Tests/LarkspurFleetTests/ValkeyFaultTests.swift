@@ -359,6 +359,7 @@
                 let store = try ValkeyStore(url, patience: .seconds(3_600), sentinelPassword: wrong)
                 let error = try await failure { try await store.value(for: "a") }
                 #expect(error.code == .denied && !error.message.contains("wrong"), "\(error)")
+                #expect(error.message.contains("sentinelPassword"), "\(error)")
             }
             for (url, user, password) in [
                 ("redis://127.0.0.1", nil, "secret"), (url, "user", nil), (url, nil, ""),

@@ -6,6 +6,17 @@ struct ValkeyHost: Sendable, Hashable, CustomStringConvertible {
     var port: UInt16
 
     var description: String { name.contains(":") ? "[\(name)]:\(port)" : "\(name):\(port)" }
+
+    init(name: String, port: UInt16) { (self.name, self.port) = (name, port) }
+
+    /// Creates a host from a server's reply. The name may be empty. Returns nil if it has spaces or control characters,
+    /// or is too long: it would be part of messages.
+    init?(announced name: some StringProtocol, port: some StringProtocol) {
+        guard name.utf8.count <= 255, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), let port = UInt16(port),
+            port > 0
+        else { return nil }
+        self.init(name: String(name), port: port)
+    }
 }
 
 /// The parts of a store's URL.

@@ -53,12 +53,9 @@ struct ValkeyRedirect: Sendable, Equatable {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count >= 3, words[0] == "MOVED" || words[0] == "ASK", let slot = UInt16(words[1]),
             slot < ValkeySlot.count, let colon = words[2].lastIndex(of: ":"),
-            let port = UInt16(words[2][words[2].index(after: colon)...]), port > 0
+            let host = ValkeyHost(announced: words[2][..<colon], port: words[2][words[2].index(after: colon)...])
         else { return nil }
-        let name = words[2][..<colon]
-        guard name.utf8.count <= 255, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
-        (self.slot, asks) = (slot, words[0] == "ASK")
-        host = ValkeyHost(name: String(name), port: port)
+        (self.slot, self.host, asks) = (slot, host, words[0] == "ASK")
     }
 }
 

@@ -50,11 +50,14 @@ struct ValkeyConnector: Sendable {
                     Self.login(sentinelUser, sentinelPassword) + [["SENTINEL", "get-master-addr-by-name", name]]
                 let replies = try connection.exchange(
                     commands.map { $0.map { Array($0.utf8) } }, within: share)
-                for (command, reply) in zip(commands, replies) { try Self.check(reply, to: command[0], sentinel) }
+                for (command, reply) in zip(commands, replies) {
+                    try Self.checkSentinel(reply, to: command[0], sentinel)
+                }
                 if case .array(let parts) = replies[replies.count - 1], parts.count == 2, let host = parts[0].text,
-                    let port = parts[1].text.flatMap({ UInt16($0) })
+                    let port = parts[1].text, let primary = ValkeyHost(announced: host, port: port),
+                    !primary.name.isEmpty
                 {
-                    return ValkeyHost(name: host, port: port)
+                    return primary
                 }
                 throw ValkeyFailure(
                     StoreError(.unavailable, "the sentinel at \(sentinel) does not know a primary named \(name)"))
@@ -96,6 +99,20 @@ struct ValkeyConnector: Sendable {
         for (script, reply) in zip(scripts, replies.dropFirst(commands.count)) {
             // A server that does not load scripts in advance is sent their text.
             if case .bytes(let hash) = reply { connection.hashes[script] = Array(hash) }
+        }
+    }
+
+    /// The texts of servers are about the URL of the store, which has the login of the primary alone.
+    private static func checkSentinel(
+        _ reply: ValkeyReply, to command: String, _ host: ValkeyHost
+    ) throws(ValkeyFailure) {
+        do throws(ValkeyFailure) { try check(reply, to: command, host) } catch {
+            guard error.isLasting else { throw error }
+            throw ValkeyFailure(
+                StoreError(
+                    .denied,
+                    "the sentinel at \(host) refuses \(command); correct sentinelPassword and sentinelUser, which need the right to ask for the primary"
+                ), isLasting: true)
         }
     }
 

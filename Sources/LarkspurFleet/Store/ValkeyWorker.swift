@@ -122,7 +122,8 @@ final class ValkeyWorker: Sendable {
         }
         work.connection?.close()
         if case .success(let connection) = state.withLock({ $0.arrived }) { connection.close() }
-        duty.didFail(ValkeyFailure(StoreError(.unavailable, "the store is no longer in use"), isLasting: true))
+        let reason = StoreError(.unavailable, "the connection to the server was given up")
+        duty.didFail(ValkeyFailure(reason, isLasting: true))
     }
 
     /// Half of the pause is random, so that many processes do not come at the same time.
