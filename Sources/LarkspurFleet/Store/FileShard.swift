@@ -58,14 +58,15 @@ final class FileShard: Sendable {
     }
 
     /// Runs the operation while no other process changes records of this part. Call it on the thread of this part.
+    ///
+    /// - Parameter start: The time since which the caller waits. Operations wait for earlier ones of this process, too.
     func withLock<Result>(
-        patience: Duration, _ operation: () throws(StoreError) -> Result
+        since start: ContinuousClock.Instant, patience: Duration, _ operation: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        let start = ContinuousClock.now
         var file = try openLock()
         try wait(for: file, since: start, patience)
-        while Self.isRemoved(file) {
-            // Other processes use the lock of another folder with this path.
+        while !isCurrent(file) {
+            // The folder was removed or renamed. Other processes use the lock of another folder with this path.
             closeLock()
             file = try openLock()
             try wait(for: file, since: start, patience)
@@ -89,9 +90,10 @@ final class FileShard: Sendable {
         }
     }
 
-    private static func isRemoved(_ file: Int32) -> Bool {
-        var status = stat()
-        return fstat(file, &status) == 0 && status.st_nlink == 0
+    private func isCurrent(_ file: Int32) -> Bool {
+        var (opened, found) = (stat(), stat())
+        guard fstat(file, &opened) == 0, lstat(lock, &found) == 0 else { return false }
+        return opened.st_dev == found.st_dev && opened.st_ino == found.st_ino
     }
 
     private func closeLock() {
@@ -152,17 +154,27 @@ final class FileShard: Sendable {
         return record
     }
 
+    /// The system's function `fsync`, or another function with its rules.
+    typealias Flush = @Sendable (Int32) -> Int32
+
+    /// The end of the name of a file that will replace a record.
+    static let newSuffix = ".new"
+
     /// Replaces a record at once: by another file, which has a fixed name, so that killed processes leave no more than
     /// one.
     ///
-    /// - Parameter parts: The folders, of which the first exists, and the name of the file.
+    /// - Parameters:
+    ///   - parts: The folders, of which the first exists, and the name of the file.
+    ///   - flush: Writes a file to the disk, before and after the replacement. Nil for a record that ends with the next
+    ///     start of the machine.
     static func replace(
-        _ parts: [String], with bytes: [UInt8], _ perform: WholeWrite.Function
+        _ parts: [String], with bytes: [UInt8], _ perform: WholeWrite.Function, _ flush: Flush?
     ) throws(StoreError) {
         let path = parts.joined(separator: "/")
-        let new = path + ".new"
+        let new = path + newSuffix
         let file = try create(new, parts, O_TRUNC)
-        let failure = WholeWrite.write(bytes, to: file, with: perform)
+        var failure = WholeWrite.write(bytes, to: file, with: perform)
+        if failure == 0, let flush { failure = self.flush(file, flush) }
         // Some file systems report a full disk only here.
         let isClosed = close(file) == 0
         let closing = errno
@@ -175,6 +187,25 @@ final class FileShard: Sendable {
             unlink(new)
             throw error("cannot be replaced", path, number)
         }
+        guard let flush else { return }
+        for count in 1..<parts.count {
+            let folder = parts.prefix(count).joined(separator: "/")
+            let opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            defer { if opened >= 0 { close(opened) } }
+            let failure = opened < 0 ? errno : self.flush(opened, flush)
+            guard failure == 0 else {
+                throw StoreError(
+                    .unavailable, "the store's \(folder) cannot be flushed: \(String(cString: strerror(failure)))")
+            }
+        }
+    }
+
+    /// Returns the number of the system's error, or 0. Some file systems do not flush; that is no error.
+    private static func flush(_ file: Int32, _ perform: Flush) -> Int32 {
+        while perform(file) != 0 {
+            if errno != EINTR { return errno == EINVAL || errno == ENOTSUP ? 0 : errno }
+        }
+        return 0
     }
 
     /// Writes a small record over the old one, which has the same size. A process that is killed has written all or

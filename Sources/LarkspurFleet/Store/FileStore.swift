@@ -21,8 +21,8 @@ internal import LarkspurAnnex
 ///
 /// All processes belong to the same user: the folder is accessible by its owner only. The folder is on a local disk.
 /// Network file systems are not supported, because machines do not agree on the time. After a restart of the machine,
-/// values without a lifetime are still there, and all leases are free. Files of values and counters that have ended are
-/// removed from time to time, and those of leases a week after their last use.
+/// values without a lifetime are still there, also after a loss of power, and all leases are free. Files of values and
+/// counters that have ended are removed from time to time, and those of leases a week after their last use.
 public final class FileStore: RecordStore {
     private static let shardCount = 16
 
@@ -32,8 +32,8 @@ public final class FileStore: RecordStore {
     private let now: @Sendable () -> Duration
     private let boot: String
     private let sweep: FileSweep
-    /// The system's function; another function in tests.
-    private let perform: WholeWrite.Function
+    /// The system's functions; other functions in tests.
+    private let (perform, flush): (WholeWrite.Function, FileShard.Flush)
 
     /// Creates a store, and the folder if it does not exist.
     ///
@@ -45,9 +45,10 @@ public final class FileStore: RecordStore {
 
     init(
         folder: URL, patience: Duration = .seconds(5), now: @escaping @Sendable () -> Duration, boot: String,
-        sweepAfter minimum: Int = 1_000, write perform: @escaping WholeWrite.Function = WholeWrite.system
+        sweepAfter minimum: Int = 1_000, write perform: @escaping WholeWrite.Function = WholeWrite.system,
+        flush: @escaping FileShard.Flush = { fsync($0) }
     ) throws(StoreError) {
-        self.perform = perform
+        (self.perform, self.flush) = (perform, flush)
         guard folder.isFileURL else { throw StoreError(.denied, "the URL of the store's folder is not a file URL") }
         sweep = FileSweep(root: folder.path, minimum: minimum)
         (root, self.patience, self.now, self.boot) = (folder.path, patience, now, boot)
@@ -88,9 +89,10 @@ public final class FileStore: RecordStore {
         _ name: RecordName,
         _ change: @escaping @Sendable (inout StoreRecord, Duration) -> Swift.Result<Result, StoreError>
     ) async throws(StoreError) -> Result {
-        let (shard, parts) = (shard(of: name), path(of: name))
-        return try await shard.perform { [boot, now, patience, sweep, perform, weak self] () throws(StoreError) in
-            try shard.withLock(patience: patience) { () throws(StoreError) in
+        let (shard, parts, start) = (shard(of: name), path(of: name), ContinuousClock.now)
+        return try await shard.perform {
+            [boot, now, patience, sweep, perform, flush, weak self] () throws(StoreError) in
+            try shard.withLock(since: start, patience: patience) { () throws(StoreError) in
                 let path = parts.joined(separator: "/")
                 let before = try FileShard.load(path, boot: boot)
                 var record = before ?? StoreRecord()
@@ -99,7 +101,8 @@ public final class FileStore: RecordStore {
                 let bytes = record.bytes(of: boot)
                 // Values are read without the lock.
                 if name.kind == .value {
-                    try FileShard.replace(parts, with: bytes, perform)
+                    let isLasting = record.isLasting || before?.isLasting ?? false
+                    try FileShard.replace(parts, with: bytes, perform, isLasting ? flush : nil)
                 } else {
                     let old = before?.bytes(of: boot) ?? []
                     try FileShard.overwrite(parts, with: bytes, over: old, perform)
@@ -113,6 +116,8 @@ public final class FileStore: RecordStore {
     /// Removes a record that has nothing to remember.
     private func removeIfEnded(_ name: RecordName, _ path: String) {
         func hasEnded() -> Bool {
+            // With the lock, no process is writing such a file: one that wrote it was killed.
+            if path.hasSuffix(FileShard.newSuffix) { return true }
             // A record that another process writes at this time may be incomplete.
             guard let record = try? FileShard.load(path, boot: boot) else { return false }
             return record.isForgettable(name.kind, at: now())
@@ -120,7 +125,9 @@ public final class FileStore: RecordStore {
         guard hasEnded() else { return }
         let shard = shard(of: name)
         shard.performAndWait { [patience] in
-            try? shard.withLock(patience: patience) { () throws(StoreError) in if hasEnded() { unlink(path) } }
+            try? shard.withLock(since: .now, patience: patience) { () throws(StoreError) in
+                if hasEnded() { unlink(path) }
+            }
         }
     }
 

@@ -44,6 +44,9 @@ final class FileSweep: Sendable {
             // A part of a longer name.
             if file.utf8.last == UInt8(ascii: "+") {
                 sweep(path, kind, start + file.utf8.dropLast(), &count, visit)
+            } else if file.hasSuffix(FileShard.newSuffix) {
+                let name = RecordName(kind, escaped: start + file.utf8.dropLast(FileShard.newSuffix.utf8.count))
+                if let name { visit(name, path) }
             } else if let name = RecordName(kind, escaped: start + file.utf8) {
                 count += 1
                 visit(name, path)

@@ -19,6 +19,9 @@ struct StoreRecord: Sendable, Hashable {
     /// The maximum size of a value in bytes: 64 MiB.
     static let maximumValue = 64 << 20
 
+    /// Whether the record has a value without a lifetime.
+    var isLasting: Bool { value != nil && end == nil }
+
     private func hasEnded(at now: Duration) -> Bool { end.map { $0 <= now } ?? false }
 
     // MARK: Values
