@@ -68,7 +68,7 @@ struct SharedBudget: Sendable {
     mutating func receive(_ answer: StoreCount, of step: Step, at now: Duration) {
         guard case .ask(let asked, let amount) = step else { return }
         isLocal = false
-        let newEnd = now + max(.zero, answer.remaining)
+        let newEnd = now + min(max(.zero, answer.remaining), window)
         // The store's window decides: this process's estimate of its end can be a little early or late.
         if newEnd > end + window / 2 { reset() }
         end = newEnd

@@ -65,6 +65,15 @@ struct SharedBudgetTests {
         #expect(fleet.asked < 2_000 * 4 / 8)  // most hops ask no store
     }
 
+    @Test("A store that names a long time does not block a process for longer than a window")
+    func remaining() {
+        var budget = SharedBudget(count: 10, window: .seconds(10))
+        let step = budget.step(at: .zero)
+        let taken = SharedBudget.processUnit + 10
+        budget.receive(StoreCount(value: taken, remaining: .seconds(1_000_000)), of: step, at: .zero)
+        #expect(budget.step(at: .zero) == .wait(until: .seconds(10)))
+    }
+
     @Test("A process without others gets the whole limit in each window")
     func alone() async throws {
         var fleet = Fleet(1, count: 50)
