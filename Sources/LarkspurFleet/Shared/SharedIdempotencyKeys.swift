@@ -12,6 +12,9 @@ internal import LarkspurAnnex
 /// its work over sends the request again. Both send the same `Idempotency-Key`: the first one stores a random key under
 /// the name of the operation, before it sends the request.
 ///
+/// A ``FileStore`` forgets keys when the machine restarts, because they have a lifetime. For work that goes on after a
+/// restart, use a ``ValkeyStore``.
+///
 /// If the store fails, the request fails with the stage `adapting` and the ``StoreError``, and is not sent: with
 /// another key, the server would process the operation twice.
 ///

@@ -13,14 +13,15 @@ struct SharedRefresh: Sendable {
         // A failure from before is not the answer to this wait.
         let knownFailure = try await tokens.read()?.record.failure?.number
         for await _ in wakeups() {
-            while true {
-                if let token = try outcome(of: try await tokens.read()?.record, knownFailure) { return token }
-                guard let lease = try await store.takeLease(tokens.name, for: tokens.lease) else { break }
-                // In an unstructured task, because a refresh that has begun must not be cancelled with its requests.
-                let work = Task { try await refreshed(under: lease, StopWatch(tokens.clock), knownFailure) }
-                if let token = try await work.value { return token }
-                try Task.checkCancellation()
-            }
+            if let token = try outcome(of: try await tokens.read()?.record, knownFailure) { return token }
+            // It begins before the lease, because the process can be stopped before it learns of the lease.
+            let watch = StopWatch(tokens.clock)
+            guard let lease = try await store.takeLease(tokens.name, for: tokens.lease) else { continue }
+            // In an unstructured task, because a refresh that has begun must not be cancelled with its requests.
+            let work = Task { try await refreshed(under: lease, watch, knownFailure) }
+            if let token = try await work.value { return token }
+            // The stored token has changed, so the next element comes at once. If the store's fencing numbers have gone
+            // back, it comes later, so that the process does not ask the store without a pause.
         }
         throw CancellationError()
     }
@@ -62,15 +63,16 @@ struct SharedRefresh: Sendable {
     /// Throws if the token's refresh token must not be sent again after a refresh with an unknown outcome.
     private func checkReuse(of token: BearerToken, after intent: TokenRecord.Intent?) throws {
         guard let intent, token.refreshToken != nil, tokens.unknownOutcome == .fail || intent.isReuse else { return }
-        throw Self.unknownOutcome(because: nil)
+        throw Self.unknownOutcome(
+            intent == .afterLoss
+                ? "the store has lost the credential, and another process may have used up the refresh token"
+                : "a refresh of the credential was interrupted, in another process or at an earlier time")
     }
 
-    private static func unknownOutcome(because error: (any Error)?) -> AuthenticationError {
-        let cause = error.map { ": \($0)" } ?? ", in another process or at an earlier time"
-        return AuthenticationError(
+    private static func unknownOutcome(_ problem: String, because error: (any Error)? = nil) -> AuthenticationError {
+        AuthenticationError(
             .refreshOutcomeUnknown,
-            "the refresh of the credential was interrupted, and the server may have used up the refresh token\(cause); "
-                + "save a new token after a login",
+            "\(problem); the server may not accept the refresh token again, so save a new token after a login",
             underlying: error)
     }
 
@@ -96,7 +98,7 @@ struct SharedRefresh: Sendable {
         let stored = try await tokens.read()
         if let token = try outcome(of: stored?.record, knownFailure) { return token }
         let base = stored?.record.token ?? old
-        let earlier = stored?.record.intent
+        let earlier = stored.map(\.record.intent) ?? .afterLoss
         try checkReuse(of: base, after: earlier)
         // The note is in the store before the request is sent, so that the next holder of the lease knows of it.
         let intent = TokenRecord.Intent(number: lease.number, isReuse: earlier != nil)
@@ -129,7 +131,8 @@ struct SharedRefresh: Sendable {
         }
         // If the store fails too, the intent stays there, and other processes find the outcome unknown.
         _ = try? await tokens.write(record, over: version, under: lease)
-        return isKnown ? error : Self.unknownOutcome(because: error)
+        return isKnown
+            ? error : Self.unknownOutcome("the refresh of the credential was interrupted: \(error)", because: error)
     }
 
     /// Refreshes the token, and renews the lease meanwhile.
@@ -196,7 +199,7 @@ enum RefreshOutcome {
     static func isKnown(after error: any Error) -> Bool {
         switch error {
         case is CancellationError: false
-        case let error as AuthenticationError: error.underlying.map(isKnown) ?? true
+        case let error as AuthenticationError: error.underlying.map(isKnown) ?? (error.code != .unusableToken)
         case let error as RequestError: isKnown(after: error)
         default: true
         }
@@ -207,7 +210,8 @@ enum RefreshOutcome {
         case .building, .adapting: error.attempts <= 1
         // A gateway that has lost its server knows nothing of the outcome.
         case .validating: error.statusCode != 502 && error.statusCode != 504
-        case .serializing: true
+        // The server has accepted the refresh token, but the new token cannot be read.
+        case .serializing: error.statusCode.map { !(200..<300).contains($0) } ?? true
         case .sending: error.attempts <= 1 && unsent.contains(error.code)
         default: error.stage == nil && !error.isCancelled
         }

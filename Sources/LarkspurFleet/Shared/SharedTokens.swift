@@ -26,6 +26,7 @@ import Larkspur
 /// | the process is killed before the refresh begins | another process refreshes after the lease has ended |
 /// | the process is killed during the refresh | `.refreshOutcomeUnknown` after the lease has ended |
 /// | the process is stopped, and another one refreshes meanwhile | the late result is refused; the new token is used |
+/// | the store has lost the token | `.refreshOutcomeUnknown` |
 /// | the store cannot be reached | requests that need another token fail with `.refreshFailed` and the `StoreError` |
 /// | the key is another one | the same, with a ``SealingError`` |
 public final class SharedTokens: RefreshCoordinator {
@@ -69,7 +70,10 @@ public final class SharedTokens: RefreshCoordinator {
     // MARK: The stored token
 
     /// Returns the stored token; nil if none was saved, or if it was removed.
-    public func token() async throws -> BearerToken? { try await read()?.record.token }
+    public func token() async throws -> BearerToken? {
+        let token = try await read()?.record.token
+        return token == .unissued ? nil : token  // a first refresh has begun, or has failed
+    }
 
     /// Saves a token, for example after a login. Requests of all processes use it, at the latest when the token that
     /// they have is due or refused. It replaces the result of a refresh in flight.
@@ -122,13 +126,16 @@ public final class SharedTokens: RefreshCoordinator {
 /// The content of the stored value, before it is sealed.
 struct TokenRecord: Codable, Sendable {
     /// A refresh that has begun.
-    struct Intent: Codable, Sendable {
+    struct Intent: Codable, Sendable, Hashable {
         /// The fencing number of the lease under which the refresh began.
         var number: UInt64
         /// Whether the refresh token was used before, by a refresh with an unknown outcome.
         var isReuse: Bool
         /// Whether the process has given the refresh up without knowing its outcome.
         var isAbandoned = false
+
+        /// The state after the store has lost its record: another process may have used the refresh token meanwhile.
+        static let afterLoss = Intent(number: 0, isReuse: false, isAbandoned: true)
     }
 
     /// The error of the last refresh.
@@ -159,7 +166,9 @@ extension AuthenticationError.Code {
 
 extension AuthenticationInterceptor where A == BearerAuthenticator {
     /// Creates an interceptor for a token that several processes share. The closure refreshes the token; one process
-    /// calls it at a time.
+    /// calls it at a time. It sends its request with the session that it gets. If it uses another client, it throws a
+    /// `CancellationError` if the server may have seen the refresh token without an answer; after other errors of its
+    /// own, the refresh token is sent again.
     ///
     /// The first request reads the token from the store. Requests fail with `.missingCredential` if there is none.
     public convenience init(
