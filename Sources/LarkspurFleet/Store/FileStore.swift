@@ -116,7 +116,7 @@ public final class FileStore: RecordStore {
     /// Removes a record that has nothing to remember.
     private func removeIfEnded(_ name: RecordName, _ path: String) {
         func hasEnded() -> Bool {
-            // With the lock, no process is writing such a file: one that wrote it was killed.
+            // With the lock, no process is writing such a file, so its writer was killed.
             if path.hasSuffix(FileShard.newSuffix) { return true }
             // A record that another process writes at this time may be incomplete.
             guard let record = try? FileShard.load(path, boot: boot) else { return false }
