@@ -92,7 +92,9 @@ public struct OAuth2Client: Sendable {
                 .serializingDecodable(TokenReply.self, failure: OAuth2Error.self)
             return try await token(from: reply.value)
         } catch let error as RequestError {
-            guard let refusal = error.failure(as: OAuth2Error.self) else { throw error }
+            guard let refusal = error.failure(as: OAuth2Error.self) ?? error.underlying as? OAuth2Error else {
+                throw error
+            }
             // Servers quote the token that they refuse.
             throw refusal.hiding(
                 form.filter { Redaction.standard.hides($0.key) }.map(\.value) + [clientSecret ?? ""])

@@ -20,6 +20,9 @@ struct TokenReply: Decodable, Sendable {
 
     init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
+        // Some servers refuse with the status 200.
+        let hasToken = values.contains(.access_token) || values.contains(.accessToken)
+        if !hasToken, let refusal = try? OAuth2Error(from: decoder) { throw refusal }
         accessToken = try values.decode(
             String.self, forKey: values.contains(.accessToken) ? .accessToken : .access_token)
         type = try values.decodeIfPresent(String.self, forKey: values.contains(.tokenType) ? .tokenType : .token_type)

@@ -97,7 +97,7 @@ struct TokenTests {
             ("invalid_grant", 400, OAuth2Error.Code.invalidGrant), ("invalid_client", 401, .invalidClient),
             ("invalid_request", 400, .invalidRequest), ("invalid_scope", 400, .invalidScope),
             ("unauthorized_client", 400, .unauthorizedClient), ("unsupported_grant_type", 400, .unsupportedGrantType),
-            ("own_code", 400, OAuth2Error.Code(rawValue: "own_code")),
+            ("own_code", 400, OAuth2Error.Code(rawValue: "own_code")), ("invalid_grant", 200, .invalidGrant),
         ])
     func serverError(name: String, status: Int, code: OAuth2Error.Code) async throws {
         let tokens = BearerTokens(clientCredentials: client())
