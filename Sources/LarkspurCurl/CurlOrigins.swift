@@ -256,23 +256,29 @@ struct CurlOrigins {
 
     /// Admits the task that has waited longest among those that may start.
     private mutating func startWaiting(_ index: Index, near: Int) -> Start? {
-        let waiting = [(Need.exclusive, origins[index].exclusive.first), (.shareable, origins[index].shareable.first)]
-        let inOrder = waiting.compactMap { need, rank in rank.map { (need: need, rank: $0) } }.sorted {
-            $0.rank > $1.rank
+        let (exclusive, shareable) = (origins[index].exclusive.first, origins[index].shareable.first)
+        if let exclusive, let shareable, shareable > exclusive {
+            return startFirst(.shareable, shareable, index, near: near)
+                ?? startFirst(.exclusive, exclusive, index, near: near)
         }
-        for (need, rank) in inOrder {
-            guard let loop = loop(for: need, to: index, near: near) else { continue }
-            let first: CurlTask?
-            if need == .shareable {
-                first = origins[index].shareable.removeFirst()
-                origins[index].exclusive.passOver(below: rank.level)
-            } else {
-                first = origins[index].exclusive.removeFirst()
-                origins[index].shareable.passOver(below: rank.level)
-            }
-            return first.map { Start(task: $0, place: occupy(loop, index, need)) }
+        return startFirst(.exclusive, exclusive, index, near: near)
+            ?? startFirst(.shareable, shareable, index, near: near)
+    }
+
+    /// Admits the next task of the queue for this need. Returns nil if the queue is empty or the task may not start.
+    private mutating func startFirst(
+        _ need: Need, _ rank: FairQueue<CurlTask>.Rank?, _ index: Index, near: Int
+    ) -> Start? {
+        guard let rank, let loop = loop(for: need, to: index, near: near) else { return nil }
+        let first: CurlTask?
+        if need == .shareable {
+            first = origins[index].shareable.removeFirst()
+            origins[index].exclusive.passOver(below: rank.level)
+        } else {
+            first = origins[index].exclusive.removeFirst()
+            origins[index].shareable.passOver(below: rank.level)
         }
-        return nil
+        return first.map { Start(task: $0, place: occupy(loop, index, need)) }
     }
 
     // MARK: Origins
