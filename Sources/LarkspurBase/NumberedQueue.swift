@@ -1,4 +1,5 @@
 /// A queue of elements in the order of their numbers. An element that was removed leaves a gap for a while.
+@usableFromInline
 package struct NumberedQueue<Element> {
     /// The first entry that counts is at `start`, and has an element.
     @usableFromInline var entries: [(number: UInt64, element: Element?)] = []

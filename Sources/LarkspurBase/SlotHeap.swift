@@ -1,5 +1,6 @@
 /// A heap of slots, which are small numbers, in the order of their keys. A slot is in the heap at most once. Adding a
 /// slot, moving a slot and removing a slot each take O(log n).
+@usableFromInline
 package struct SlotHeap<Key: Comparable> {
     /// No node has a smaller key than its parent, which is at half its index.
     @usableFromInline var nodes: [(key: Key, slot: Int)] = []

@@ -1,5 +1,6 @@
 /// A queue that serves higher priorities first, and equal ones in the order of their numbers. A lower priority is
 /// served at the latest after ten elements of higher ones: after eight, unless other priorities have waited as long.
+@usableFromInline
 package struct FairQueue<Element> {
     @usableFromInline
     struct Level {
@@ -12,16 +13,18 @@ package struct FairQueue<Element> {
     }
 
     /// The rank of the next element among the next elements of several queues. The greater one is served first.
+    @usableFromInline
     package struct Rank: Comparable {
         @usableFromInline let isPassedOver: Bool
-        package let level: Int
+        @usableFromInline package let level: Int
         @usableFromInline let number: UInt64
 
-        @usableFromInline
+        @inlinable
         init(isPassedOver: Bool, level: Int, number: UInt64) {
             (self.isPassedOver, self.level, self.number) = (isPassedOver, level, number)
         }
 
+        @inlinable
         package static func < (lhs: Rank, rhs: Rank) -> Bool {
             if lhs.isPassedOver != rhs.isPassedOver { return rhs.isPassedOver }
             return lhs.level != rhs.level ? lhs.level < rhs.level : lhs.number > rhs.number

@@ -18,7 +18,7 @@ public enum RequestPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
     case high
 
     /// The number of elements of higher priorities after which a waiting element of a lower priority is served.
-    package static var patience: Int { 8 }
+    @inlinable package static var patience: Int { 8 }
 
     public static func < (lhs: RequestPriority, rhs: RequestPriority) -> Bool { lhs.rawValue < rhs.rawValue }
 }
