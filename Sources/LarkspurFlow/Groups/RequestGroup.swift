@@ -20,6 +20,7 @@ public final class RequestGroup: Sendable {
         var members: [any SerializableRequest] = []
         var numbers: [ObjectIdentifier: Int] = [:]
         var hasBegun = false
+        var isCancelled = false
         var firstError: RequestError?
         /// The tasks that count the bytes of the requests.
         var counting: [Task<Void, Never>] = []
@@ -124,7 +125,11 @@ public final class RequestGroup: Sendable {
 
     /// Cancels all requests of the group.
     public func cancel() {
-        for member in box.withLock({ $0.members }) { member.cancel() }
+        let members = box.withLock { state in
+            state.isCancelled = true
+            return state.members
+        }
+        for member in members { member.cancel() }
     }
 
     private func follow(_ first: GroupState.Step) async {
@@ -146,7 +151,7 @@ public final class RequestGroup: Sendable {
     private func perform(
         _ step: GroupState.Step, _ continuation: AsyncStream<(Int, RequestError?)>.Continuation
     ) {
-        let members = box.withLock { $0.members }
+        let (members, isCancelled) = box.withLock { ($0.members, $0.isCancelled) }
         for (number, isSkipped) in step.start.map({ ($0, false) }) + step.skip.map({ ($0, true) }) {
             let member = members[number]
             let core = member.handle.core
@@ -154,7 +159,10 @@ public final class RequestGroup: Sendable {
             box.withLock { $0.counting += counting }
             // The last closure of the request: it is called after all closures that were attached before.
             core.attach(EndSerializer()) { continuation.yield((number, $0.error)) }
-            if isSkipped {
+            // A request that waits for a cancelled one ends as it does, even if `cancel()` has not reached it yet.
+            if isSkipped, isCancelled {
+                member.cancel()
+            } else if isSkipped {
                 core.cancel(
                     RequestError(.dependencyFailed, "the request was not sent, because a request before it failed"))
             }
