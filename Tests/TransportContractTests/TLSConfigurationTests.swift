@@ -109,9 +109,19 @@
             func status(_ identities: ClientIdentities?, _ transport: CurlTransport) async -> Int? {
                 let session = Session(
                     configuration: SessionConfiguration { $0.clientIdentities = identities }, transport: transport)
-                return await session.request(request.url).serializingString().response.statusCode
+                let response = await session.request(request.url).serializingString().response
+                if !Libcurl.separatesIdentities {
+                    #expect(response.error?.code == (identities == nil ? nil : .transportUnavailable))
+                }
+                return response.statusCode
             }
             let plain = transport { _ in }
+            guard Libcurl.separatesIdentities else {
+                // Nothing is sent, because another user's connection could be used.
+                #expect(await status(ClientIdentities(["localhost": identity]), plain) == nil)
+                #expect(await status(nil, plain) == 400)
+                return
+            }
             for _ in 1...2 {
                 #expect(await status(ClientIdentities(["localhost": identity]), plain) == 200)
                 #expect(await status(ClientIdentities(["other.test": identity]), plain) == 400)

@@ -10,6 +10,8 @@
         static let asksBeforeRequests = version >= 0x075000 && usesOpenSSL
         /// Whether it accepts certificate authorities from memory.
         static let takesAuthorities = version >= 0x074D00 && usesOpenSSL
+        /// Whether it keeps connections with different client certificates apart.
+        static let separatesIdentities = version >= 0x074D00
         static let usesOpenSSL = clarkspur_tls_load()
         /// Whether a response over HTTP/2 can be suspended repeatedly.
         static let holdsStreams = version >= 0x075800
