@@ -76,7 +76,7 @@ def main():
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     build = ["swift", "build", "-c", "release", "--package-path", str(HERE)]
     print("building", file=sys.stderr)
-    subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*build, "-Xswiftc", "-warnings-as-errors"], check=True, stdout=subprocess.DEVNULL)
     binaries = pathlib.Path(
         subprocess.run([*build, "--show-bin-path"], check=True, capture_output=True, text=True).stdout.strip())
     server = subprocess.Popen(
