@@ -7,6 +7,16 @@ struct EventQueue {
         var event: RequestEvent
     }
 
+    /// The place of an event among the events of its request.
+    enum Occurrence: Sendable {
+        /// The first event: `start`, or `cancel` if the request was cancelled before its start.
+        case first
+        /// An event between the first event and `finish`, or `finish` itself.
+        case inside
+        /// An event before the start, such as `suspend`, or after the finish, such as that of a late serializer.
+        case outside
+    }
+
     static let limit = 8_192
     /// The maximum size in bytes of the parts of bodies that wait. From half of this size on, the queue has no room for
     /// the events of another hop. The other half is for hops in flight.
@@ -26,9 +36,10 @@ struct EventQueue {
     private var bytes = 0
     /// Whether events of all requests are accepted, because requests wait until the queue has room.
     private let acceptsAll: Bool
-    /// The unfinished requests whose events are accepted.
-    private var admitted: Set<RequestID>
-    /// The unfinished requests whose events are refused.
+    /// A request whose events are accepted even if the queue is full.
+    private let admitted: RequestID?
+    /// The unfinished requests whose events are refused, because the queue was full at their first event. Almost always
+    /// empty. The events of all other requests are accepted, so they need no set.
     private var refused: Set<RequestID> = []
     /// For each request, the positions in `entries` of the last body events that were added to the full queue. Later
     /// events of the same body are merged into these entries. Otherwise an endless body would fill the memory.
@@ -45,16 +56,16 @@ struct EventQueue {
     ///   - acceptsAll: Whether the events of all requests are accepted. The queue then drops only events whose number
     ///     the hops in flight do not limit.
     init(admitting request: RequestID? = nil, acceptsAll: Bool = false) {
-        admitted = request.map { [$0] } ?? []
+        admitted = request
         self.acceptsAll = acceptsAll
     }
 
     /// Whether another hop may begin, if hops wait for the queue.
     var hasRoom: Bool { entries.count < Self.limit && bytes < Self.byteLimit / 2 }
 
-    mutating func post(_ event: RequestEvent, from request: any Request) {
+    mutating func post(_ event: RequestEvent, from request: any Request, _ occurrence: Occurrence = .inside) {
         let id = request.id
-        guard acceptsAll || admits(event, of: id) else { return }
+        guard acceptsAll || admits(event, of: id, occurrence) else { return }
         if isOfDroppedMessage(event, of: id) { return dropped += 1 }
         if case .copyBody(let part) = event {
             let size = part.bytes.count + Self.entrySize
@@ -94,23 +105,21 @@ struct EventQueue {
         return false
     }
 
-    private mutating func admits(_ event: RequestEvent, of id: RequestID) -> Bool {
+    private mutating func admits(_ event: RequestEvent, of id: RequestID, _ occurrence: Occurrence) -> Bool {
         if !refused.isEmpty, refused.contains(id) {
             if case .finish = event { refused.remove(id) }
             return false
         }
-        switch event {
-        case .start where entries.count < Self.limit: admitted.insert(id)
-        case .finish: admitted.remove(id)
-        // The first event of a request is `start`, or `cancel` if the request was cancelled before its start.
-        case .start, .cancel:
-            guard entries.count >= Self.limit, !admitted.contains(id) else { break }
+        guard entries.count >= Self.limit else { return true }
+        switch occurrence {
+        case .first where id != admitted:
             refused.insert(id)
             missed += 1
             return false
-        default: return entries.count < Self.limit || admitted.contains(id)
+        case .first, .inside: return true
+        // The number of these events has no limit, and no reader waits for them.
+        case .outside: return false
         }
-        return true
     }
 
     /// Merges a body event into a waiting event of the same kind. Returns false if there is no such event, or if

@@ -71,9 +71,11 @@ package final class MonitorQueue: Sendable {
         }
     }
 
-    package func post(_ event: RequestEvent, from request: any Request) {
+    func post(
+        _ event: RequestEvent, from request: any Request, _ occurrence: EventQueue.Occurrence = .inside
+    ) {
         guard let event = event.cut(to: bodyLimit, parsingInterval) else { return }
-        add { $0.queue.post(event, from: request) }
+        add { $0.queue.post(event, from: request, occurrence) }
     }
 
     package func postInvalidation(_ error: (any Error)?) {

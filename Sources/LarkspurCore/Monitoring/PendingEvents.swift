@@ -7,6 +7,7 @@ struct PendingEvents {
     struct Entry: Sendable {
         let event: RequestEvent
         let request: any Request
+        let occurrence: EventQueue.Occurrence
         let queues: [MonitorQueue]
     }
 
@@ -42,9 +43,15 @@ extension RequestState {
 
     /// Adds an event for the monitors. Without monitors the event is not created, to save time (rule R8 in
     /// Concurrency.md).
-    mutating func note(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false) {
+    ///
+    /// - Parameter isFirst: Whether this is the first event of the request: `start`, or `cancel` before the start.
+    mutating func note(_ event: @autoclosure () -> RequestEvent, isLate: Bool = false, isFirst: Bool = false) {
         guard isObserved(isLate: isLate), let owner else { return }
-        pendingEvents.add(PendingEvents.Entry(event: event(), request: owner, queues: settings.content.monitors))
+        let isOutside = phase == .idle || keptOwner == nil
+        pendingEvents.add(
+            PendingEvents.Entry(
+                event: event(), request: owner, occurrence: isFirst ? .first : isOutside ? .outside : .inside,
+                queues: settings.content.monitors))
     }
 }
 
@@ -75,7 +82,9 @@ extension RequestCore {
         while !events.isEmpty {
             // An index, because an iterator would copy each entry.
             for index in events.indices {
-                for queue in events[index].queues { queue.post(events[index].event, from: events[index].request) }
+                for queue in events[index].queues {
+                    queue.post(events[index].event, from: events[index].request, events[index].occurrence)
+                }
             }
             events = box.withLock { $0.pendingEvents.next() }
         }

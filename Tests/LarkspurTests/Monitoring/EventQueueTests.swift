@@ -111,15 +111,46 @@ struct EventQueueTests {
             session.request("http://h/"), session.request("http://h/"), session.request("http://h/")
         )
         var queue = fullQueue(of: first)
-        queue.post(beginning, from: late)
+        queue.post(beginning, from: late, .first)
         #expect(queue.take().missed == 1)
         queue.post(.endHop(nil), from: late)
         queue.post(.finish(nil), from: late)
         #expect(queue.entries.isEmpty)
-        queue.post(.start, from: next)
+        queue.post(.start, from: next, .first)
         queue.post(.finish(nil), from: next)
         #expect(queue.take().entries.map(\.event.name) == ["start", "finish"])
         #expect(queue.missed == 0)
+    }
+
+    @Test("While the queue is full, the cancel of an earlier request is accepted, and that of an unstarted one refused")
+    func cancelled() async throws {
+        let monitor = Stuck()
+        let session = Session(transport: HeldTransport(), eventMonitors: [monitor])
+        let (running, unstarted) = await (
+            session.request("http://h/"), session.request("http://h/", startsAutomatically: false)
+        )
+        running.resume()
+        await monitor.entered.pass()
+        for _ in 0..<EventQueue.limit { running.handle.core.emit(.suspend) }
+        for request in [running, unstarted] { request.cancel() }
+        for request in [running, unstarted] { #expect(await request.serializingData().response.error != nil) }
+        monitor.released.signal()
+        await monitor.told.pass()
+        let (names, missed) = monitor.box.withLock { ($0.names, $0.missed) }
+        #expect(names.keys.map { $0 } == [running.id] && missed == 1)
+        #expect(try #require(names[running.id]).contains("cancel"))
+    }
+
+    @Test("While the queue is full, events before the start and after the finish are not kept")
+    func outside() async {
+        let request = await session.request("http://h/")
+        var queue = fullQueue(of: request)
+        queue.post(.suspend, from: request, .outside)
+        queue.post(.finish(nil), from: request)
+        queue.post(.ignoreOption("validator"), from: request, .outside)
+        #expect(queue.take().entries.dropFirst(EventQueue.limit).map(\.event.name) == ["finish"])
+        queue.post(.ignoreOption("validator"), from: request, .outside)
+        #expect(queue.entries.count == 1)
     }
 
     @Test("A request's own monitor gets all its events, also when the queue is full")
@@ -127,7 +158,7 @@ struct EventQueueTests {
         let request = await session.request("http://h/")
         var queue = EventQueue(admitting: request.id)
         for _ in 0..<EventQueue.limit { queue.post(.suspend, from: request) }
-        queue.post(.start, from: request)
+        queue.post(.start, from: request, .first)
         queue.post(.finish(nil), from: request)
         #expect(queue.entries.suffix(2).map(\.event.name) == ["start", "finish"])
     }

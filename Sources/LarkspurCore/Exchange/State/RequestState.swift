@@ -85,9 +85,7 @@ struct RequestState: ~Copyable {
         return phase != .finished
     }
 
-    private var place: UInt64? {
-        if case .inPlace(let place) = registration { place } else { nil }
-    }
+    private var place: UInt64? { if case .inPlace(let place) = registration { place } else { nil } }
 
     // MARK: Attempts
 
@@ -127,16 +125,17 @@ struct RequestState: ~Copyable {
         let verdict = step(.start)
         guard verdict == .run else { return verdict }
         keptOwner = owner
-        note(.start)
+        note(.start, isFirst: true)
         return verdict
     }
 
     /// Cancels the request with this reason, unless the request was cancelled or has finished before.
     mutating func cancel(_ reason: RequestError) -> CancelAction {
+        let isFirst = phase == .idle
         switch step(.cancel) {
         case .takeOver:
             keptOwner = owner
-            noteEnd(reason)
+            noteEnd(reason, isFirst: isFirst)
             return .takeOver(held: pipeline.task, hop?.task, discarded: queue.discardHeld())
         case .cancelHop:
             noteEnd(reason)
@@ -145,9 +144,10 @@ struct RequestState: ~Copyable {
         }
     }
 
-    private mutating func noteEnd(_ reason: RequestError) {
+    private mutating func noteEnd(_ reason: RequestError, isFirst: Bool = false) {
         (cancellation, wasWaiting) = (reason, hop?.isWaiting ?? false)
-        if !reason.isTimeout { note(.cancel) } else if attempt?.error == nil { attempt?.error = reason }
+        if !reason.isTimeout { return note(.cancel, isFirst: isFirst) }
+        if attempt?.error == nil { attempt?.error = reason }
     }
 
     enum CancelAction {
