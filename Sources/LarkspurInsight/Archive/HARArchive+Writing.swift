@@ -146,17 +146,42 @@ struct HARWriter: ~Copyable {
     private mutating func string(_ utf8: UnsafeBufferPointer<UInt8>) {
         buffer.append(UInt8(ascii: "\""))
         var start = 0
-        for index in 0..<utf8.count {
-            let byte = utf8[index]
-            guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0x7F else {
-                continue
-            }
+        var index = 0
+        while true {
+            index = Self.nextEscaped(in: utf8, from: index)
+            guard index < utf8.count else { break }
             buffer.append(UnsafeBufferPointer(rebasing: utf8[start..<index]))
-            escape(byte)
-            start = index + 1
+            escape(utf8[index])
+            index += 1
+            start = index
         }
         buffer.append(UnsafeBufferPointer(rebasing: utf8[start...]))
         buffer.append(UInt8(ascii: "\""))
+    }
+
+    /// Returns the index of the next byte that has to be escaped, or the number of bytes.
+    private static func nextEscaped(in utf8: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        var index = start
+        let bytes = UnsafeRawBufferPointer(utf8)
+        // Most texts have no such byte, so eight bytes are searched at a time. The highest bit of a byte of `found` is
+        // set if the byte has to be escaped. It may also be set in a byte after such a byte.
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        while index + 8 <= utf8.count {
+            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let (quote, backslash, delete) = (word ^ (0x22 &* ones), word ^ (0x5C &* ones), word ^ (0x7F &* ones))
+            var found = (word &- 0x20 &* ones) & ~word
+            found |= (quote &- ones) & ~quote
+            found |= (backslash &- ones) & ~backslash
+            found |= (delete &- ones) & ~delete
+            if found & (0x80 &* ones) != 0 { break }
+            index += 8
+        }
+        while index < utf8.count, !isEscaped(utf8[index]) { index += 1 }
+        return index
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0x7F
     }
 
     private mutating func escape(_ byte: UInt8) {

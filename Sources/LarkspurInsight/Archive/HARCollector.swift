@@ -33,19 +33,18 @@ final class HARCollector: Sendable {
         }
         return state.withLock { state in
             guard !state.isClosed else { return nil }
-            // By its position, an exchange changes in place. Access by the key would move it out and back.
-            guard let position = state.exchanges.index(forKey: key) else {
+            guard let exchange = state.exchanges[key] else {
                 switch event {
                 case .start, .create, .beginHop:
-                    var exchange = HARExchange(request, bodyLimit: bodyLimit)
+                    let exchange = HARExchange(request, bodyLimit: bodyLimit)
                     exchange.receive(event)
                     state.exchanges[key] = exchange
                 default: break
                 }
                 return nil
             }
-            if case .endHop = event { return state.exchanges.values[position].endHop() }
-            state.exchanges.values[position].receive(event)
+            if case .endHop = event { return exchange.endHop() }
+            exchange.receive(event)
             return nil
         }
     }
@@ -66,14 +65,7 @@ final class HARCollector: Sendable {
     }
 
     /// The hops in flight, as if they ended now.
-    var hops: [HARExchange.Ended] { Self.ended(state.withLock { Array($0.exchanges.values) }) }
-
-    private static func ended(_ exchanges: [HARExchange]) -> [HARExchange.Ended] {
-        exchanges.compactMap { exchange in
-            var exchange = exchange
-            return exchange.endHop()
-        }
-    }
+    var hops: [HARExchange.Ended] { state.withLock { $0.exchanges.values.compactMap(\.endedHop) } }
 
     /// Returns the hops in flight, as if they ended now, and ignores all further events.
     func close() -> [HARExchange.Ended] {
@@ -81,9 +73,9 @@ final class HARCollector: Sendable {
             state.isClosed = true
             // The events for which these callers wait are ignored from now on.
             defer { (state.exchanges, state.waiters) = ([:], []) }
-            return (Array(state.exchanges.values), state.waiters.map(\.continuation))
+            return (state.exchanges.values.compactMap(\.endedHop), state.waiters.map(\.continuation))
         }
         for waiter in waiters { waiter.resume() }
-        return Self.ended(open)
+        return open
     }
 }

@@ -14,23 +14,26 @@ enum HARDate {
         let total = milliseconds(of: date)
         let (days, rest) = (total / 86_400_000, total % 86_400_000)
         let (year, month, day) = civil(fromDays: days)
-        let fields =
-            [
-                (year, 4, "-"), (month, 2, "-"), (day, 2, "T"), (rest / 3_600_000, 2, ":"),
-                (rest / 60_000 % 60, 2, ":"),
-                (rest / 1_000 % 60, 2, "."), (rest % 1_000, 3, "Z"),
-            ] as [(Int64, Int, Unicode.Scalar)]
         return String(unsafeUninitializedCapacity: 24) { text in
             var end = 0
-            for (number, width, separator) in fields {
-                var rest = number
-                for index in (end..<(end + width)).reversed() {
-                    text.initializeElement(at: index, to: 0x30 + UInt8(rest % 10))
+            func append(_ number: Int64, digits: Int, _ separator: Unicode.Scalar) {
+                var rest = UInt32(truncatingIfNeeded: number)
+                var index = end + digits
+                text.initializeElement(at: index, to: UInt8(ascii: separator))
+                while index > end {
+                    index -= 1
+                    text.initializeElement(at: index, to: 0x30 + UInt8(truncatingIfNeeded: rest % 10))
                     rest /= 10
                 }
-                text.initializeElement(at: end + width, to: UInt8(ascii: separator))
-                end += width + 1
+                end += digits + 1
             }
+            append(year, digits: 4, "-")
+            append(month, digits: 2, "-")
+            append(day, digits: 2, "T")
+            append(rest / 3_600_000, digits: 2, ":")
+            append(rest / 60_000 % 60, digits: 2, ":")
+            append(rest / 1_000 % 60, digits: 2, ".")
+            append(rest % 1_000, digits: 3, "Z")
             return end
         }
     }

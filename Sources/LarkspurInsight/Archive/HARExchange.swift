@@ -1,7 +1,9 @@
 import Larkspur
 
 /// The events of a request up to now, as far as an archive needs them.
-struct HARExchange: Sendable {
+///
+/// This is a class, so that an event changes it in place. The lock of ``HARCollector`` guards it.
+final class HARExchange {
     struct Hop: Sendable {
         let request: OutgoingRequest
         let start: Date
@@ -41,7 +43,7 @@ struct HARExchange: Sendable {
 
         func record(endingWith error: String?, _ format: HARFormat) -> HARRecord {
             var record = format.record(of: hop, startedAt: start, error: error)
-            record.entry.requestID = "\(request)"
+            record.entry.requestID = request.description
             (record.entry.attempt, record.entry.hop) = (attempt, number)
             return record
         }
@@ -71,7 +73,7 @@ struct HARExchange: Sendable {
         contentLimit = bodyLimit.multipliedReportingOverflow(by: 16).overflow ? .max : bodyLimit * 16
     }
 
-    mutating func receive(_ event: RequestEvent) {
+    func receive(_ event: RequestEvent) {
         switch event {
         case .create, .failCreation: attempt += 1
         case .beginHop(let request):
@@ -91,7 +93,7 @@ struct HARExchange: Sendable {
         }
     }
 
-    private mutating func copy(_ part: BodyPart) {
+    private func copy(_ part: BodyPart) {
         switch part.message {
         case .request: hop?.sentBody.append(part)
         case .response: hop?.receivedBody.append(part)
@@ -101,7 +103,7 @@ struct HARExchange: Sendable {
     }
 
     /// Adds the bytes to the last message of this direction. Its event has come directly before.
-    private mutating func copy(_ bytes: Data, _ isText: Bool, isSent: Bool) {
+    private func copy(_ bytes: Data, _ isText: Bool, isSent: Bool) {
         guard !isFull, let index = lastMessage(isSent: isSent) else { return }
         var message = hop?.messages[index] ?? early[index]
         guard message.bytes == nil, message.size >= bytes.count else { return }
@@ -117,7 +119,7 @@ struct HARExchange: Sendable {
         (hop?.messages ?? early).lastIndex { $0.isSent == isSent }
     }
 
-    private mutating func add(_ message: Message) {
+    private func add(_ message: Message) {
         guard (hop?.messages ?? early).count < Self.messageLimit else { return isFull = true }
         if hop != nil { hop?.messages.append(message) } else { early.append(message) }
     }
@@ -128,16 +130,28 @@ struct HARExchange: Sendable {
     /// the last one.
     func start(at now: Date) -> Date? {
         guard let hop else { return nil }
-        let earliest = hop.metrics?.total.map { now.addingTimeInterval(-($0 / .seconds(1))) } ?? hop.start
+        let earliest = hop.metrics?.total.map { now.addingTimeInterval(-$0.inSeconds) } ?? hop.start
         return max(min(hop.start, earliest), lastEnd ?? .distantPast)
     }
 
     /// Ends the hop in flight and returns it; nil if there is no hop.
-    mutating func endHop() -> Ended? {
-        guard let start = start(at: Date()), let hop = hop.take() else { return nil }
-        lastEnd = start.addingTimeInterval(hop.metrics?.total.map { $0 / .seconds(1) } ?? 0)
+    func endHop() -> Ended? {
+        guard let ended = endedHop else { return nil }
+        hop = nil
+        lastEnd = ended.start.addingTimeInterval(ended.hop.metrics?.total?.inSeconds ?? 0)
+        return ended
+    }
+
+    /// The hop in flight as if it ended now; nil if there is no hop.
+    var endedHop: Ended? {
+        guard let start = start(at: Date()), let hop else { return nil }
         return Ended(hop: hop, start: start, request: request.id, attempt: attempt, number: hopNumber)
     }
+}
+
+extension Duration {
+    /// The duration in seconds. The division of durations takes several times as long.
+    fileprivate var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 }
 
 /// The copied bytes of a body.

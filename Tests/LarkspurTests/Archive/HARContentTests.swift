@@ -48,7 +48,7 @@ struct HARContentTests {
     func tooManyMessages() async throws {
         let session = Session(transport: StubTransport { _ in .text("x") })
         let request = await session.request("http://h/", startsAutomatically: false)
-        var exchange = HARExchange(request, bodyLimit: 1)
+        let exchange = HARExchange(request, bodyLimit: 1)
         exchange.receive(.beginHop(try OutgoingRequest("http://h/")))
         // Their bytes are beyond the limit.
         let message = BodyPart(of: .sentMessage(isText: false), offset: 0, bytes: Data(count: 60))
@@ -67,7 +67,7 @@ struct HARContentTests {
         let session = Session(transport: StubTransport { _ in .text("x") })
         let request = await session.request("http://h/", startsAutomatically: false)
         let sent = try OutgoingRequest("http://h/")
-        var exchange = HARExchange(request, bodyLimit: 0)
+        let exchange = HARExchange(request, bodyLimit: 0)
         var starts: [Date] = []
         for total in [Duration.milliseconds(1), .seconds(10), .milliseconds(1)] {
             var metrics = TransportMetrics()

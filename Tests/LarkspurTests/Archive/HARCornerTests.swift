@@ -23,6 +23,24 @@ struct HARCornerTests {
         #expect(text != "1764151328.25" || time == 1_764_151_328.25)
     }
 
+    @Test("Each byte of a text is escaped where JSON requires it, at each position")
+    func escapes() throws {
+        for byte in UInt8(0)..<0x80 {
+            for position in 0..<18 {
+                var bytes = Array("a\u{20}!#[]~^`~\u{20}!äß ".utf8)
+                bytes.insert(byte, at: position < bytes.count ? position : 0)
+                let text = String(decoding: bytes, as: UTF8.self)
+                var entry = HARArchive.Entry(
+                    startedAt: Date(timeIntervalSince1970: 1), request: .init(url: "http://h/"),
+                    response: .init(status: 200))
+                entry.error = text
+                let data = HARArchive(entries: [entry]).data
+                #expect(!data.dropLast().contains { $0 < 0x20 && $0 != UInt8(ascii: "\n") || $0 == 0x7F })
+                #expect(try HARArchive(data: data).entries.first?.error == text)
+            }
+        }
+    }
+
     @Test("A date that is not a number is written as the first one")
     func noDate() throws {
         let entry = HARArchive.Entry(
