@@ -26,11 +26,3 @@ extension ParameterEncoder where Self == ClosureParameterEncoder {
     /// Returns an encoder that calls the closure: `.custom { parameters, request in … }`.
     public static func custom(_ body: @escaping ClosureParameterEncoder.Body) -> Self { Self(body) }
 }
-
-extension OutgoingRequest {
-    /// Sets the body. Also sets the content type, unless the request already has a content type.
-    mutating func setBody(_ data: Data, contentType: String) {
-        body = .data(data)
-        if headers["Content-Type"] == nil { headers["Content-Type"] = contentType }
-    }
-}

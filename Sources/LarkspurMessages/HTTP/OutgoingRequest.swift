@@ -82,6 +82,16 @@ public struct OutgoingRequest: Sendable {
         set { change { $0.body = newValue } }
     }
 
+    /// Sets the body. Also sets the content type, unless the request already has a content type. Both are one change,
+    /// because each change copies the request.
+    mutating func setBody(_ data: Data, contentType: String) {
+        let hasType = headers["Content-Type"] != nil
+        change {
+            $0.body = .data(data)
+            if !hasType { $0.headers.add(name: "Content-Type", value: contentType) }
+        }
+    }
+
     /// The settings for how the request is sent. They are not part of the HTTP message.
     public var options: RequestOptions {
         @inlinable _read { yield storage.content.options }

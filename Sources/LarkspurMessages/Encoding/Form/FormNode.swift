@@ -91,7 +91,7 @@ final class FormNode {
         return child
     }
 
-    private static let tooDeep = RequestError(
+    static let tooDeep = RequestError(
         .encodingFailed,
         "the parameters cannot be encoded as a form: they are nested deeper than "
             + "\(URLEncodedFormEncoder.maximumDepth) levels")

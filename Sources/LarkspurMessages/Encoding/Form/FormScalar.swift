@@ -100,7 +100,7 @@ extension Date: FormScalar {
 }
 
 extension JSON: FormScalar {
-    func formValue(_ options: URLEncodedFormEncoder) throws -> FormNode.Value? {
+    func formValue(_ options: URLEncodedFormEncoder) -> FormNode.Value? {
         switch self {
         case .null: options.nilEncoding.value
         case .bool(let value): value.formValue(options)
@@ -123,7 +123,7 @@ extension FormNode: LosslessJSONEncoder {
             var container = container(keyedBy: FormKey.self)
             for (key, value) in members { try container.encode(value, forKey: FormKey(stringValue: key)) }
         default:
-            if let value = try json.formValue(form.options) { write(value) }
+            if let value = json.formValue(form.options) { write(value) }
         }
     }
 }

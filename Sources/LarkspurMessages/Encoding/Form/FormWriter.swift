@@ -41,7 +41,7 @@ struct FormWriter {
         options.alphabetizeKeyValuePairs ? node.members.sorted { $0.key < $1.key } : node.members
     }
 
-    private mutating func writePair(_ key: String, _ value: String) {
+    mutating func writePair(_ key: String, _ value: String) {
         if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
         writeEscaped(key)
         bytes.append(UInt8(ascii: "="))
