@@ -29,7 +29,7 @@ extension RequestPipeline {
     /// Whether no task has to wait for the end of a hop. If user code runs after it, a task waits, so that the user
     /// code has the caller's task-local values.
     private func needsNoTask(_ plan: AttemptPlan) -> Bool {
-        core.receiver == nil && !plan.callsUserAfterHop && !core.context.retriersAskUsers
+        core.receiver?.isPrompt != false && !plan.callsUserAfterHop && !core.context.retriersAskUsers
             && !plan.settings.interceptors.askUsers && !mustWaitForMonitors(plan)
     }
 
@@ -50,8 +50,11 @@ extension RequestPipeline {
         do throws(Exit) {
             var next = try first()
             while case .now(let step) = next { next = try self.next(step) }
-            if case .done = next { return }
-            rest(next)
+            switch next {
+            case .done: break
+            case .listen(let delivery): listen(to: delivery)
+            case .now, .later, .wait: rest(next)
+            }
         } catch {
             leave(error)
         }
@@ -98,16 +101,17 @@ extension RequestPipeline {
         #endif
     }
 
-    /// Leaves the request to the transport's threads until the end of its body. Another task then runs the remaining
-    /// steps.
+    /// Leaves the request to the transport's threads until the end of its body. The thread that delivers the end runs
+    /// the steps after it, up to the first step that needs a task.
     private func listen(to delivery: Delivery) {
         core.dropTask()
         delivery.body.deliver(to: delivery.consumer) { error in
-            guard core.isWithPipeline else { return }
-            let task = Task.detached {
-                await run(.later { () async throws(Exit) in try await delivery.finish(error) })
+            run { () throws(Exit) in
+                try delivery.finish(error)
+            } rest: { next in
+                guard core.isWithPipeline else { return }
+                core.keep(Task.detached { await run(next) }, isFirst: false)
             }
-            core.keep(task, isFirst: false)
         }
     }
 

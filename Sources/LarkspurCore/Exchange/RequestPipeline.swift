@@ -43,11 +43,11 @@ struct RequestPipeline: Sendable {
 
     typealias Work = @Sendable () async throws(Exit) -> Next
 
-    /// A body, the closure that is called with its bytes, and the work that follows its end.
+    /// A body, the closure that is called with its bytes, and the step that follows its end.
     struct Delivery: Sendable {
         let body: ByteChannel
         let consumer: ByteChannel.Consumer
-        let finish: @Sendable (RequestError?) async throws(Exit) -> Next
+        let finish: @Sendable (RequestError?) throws(Exit) -> Next
     }
 
     /// The steps that a driver calls. These steps call all other steps.
@@ -81,8 +81,7 @@ struct RequestPipeline: Sendable {
         switch step {
         case .begin: try begin()
         case .judge(let outcome, let loop): try judge(outcome, loop)
-        case .receive(let head, let body):
-            .later { () async throws(Exit) in try await receive(body, of: head) }
+        case .receive(let head, let body): try receive(head, body)
         case .examine(let exchange, let plan): try examine(exchange, plan)
         case .serialize(let exchange, let held): try serialize(exchange, held)
         }

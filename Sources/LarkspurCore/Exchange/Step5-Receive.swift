@@ -39,17 +39,62 @@ extension RequestPipeline {
         return .now(.examine(ended.with(content), settled))
     }
 
-    /// Receives the body of a hop. If the receiver can be called with the bytes, the work that follows the body's end
-    /// is left to the driver.
-    func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> Next {
-        guard let hop = head.hop else { throw .abandon }
-        let chunks = HopBody(body, of: hop)
-        let ending = Ending { () async throws(Exit) in
+    /// Receives the body of the final response, in a task unless the response and its body need none.
+    func receive(_ head: CompletedExchange, _ body: ByteChannel) throws(Exit) -> Next {
+        if let next = try receiveAtOnce(body, of: head) { return next }
+        return .later { () async throws(Exit) in try await receive(body, of: head) }
+    }
+
+    /// Checks the head, and lets the threads that deliver the body call the receiver. Returns nil if this needs a task:
+    /// because of the receiver, a content coding, a gate or a validator of users, or because a validator refuses the
+    /// response. The error then gets the start of the body.
+    private func receiveAtOnce(_ body: ByteChannel, of head: CompletedExchange) throws(Exit) -> Next? {
+        guard let receiver = core.receiver, receiver.isPrompt, let hop = head.hop, !hop.hasNothingMore,
+            let consumer = HopBody(body, of: hop).plain.flatMap(receiver.consumer)
+        else { return nil }
+        let plan = try core.currentPlan()
+        guard plan.gates.isEmpty, acceptsAtOnce(head, plan) else { return nil }
+        receiver.beginAtOnce(head)
+        return listen(to: body, of: head, receiver, consumer)
+    }
+
+    /// Returns the delivery of a body to its receiver, with the steps after it.
+    private func listen(
+        to body: ByteChannel, of head: CompletedExchange, _ receiver: any BodyReceiver,
+        _ consumer: @escaping ByteChannel.Consumer
+    ) -> Next {
+        .listen(
+            Delivery(body: body, consumer: consumer) { (error) throws(Exit) in
+                if error == nil, receiver.isPrompt, let next = try concludeAtOnce() { return next }
+                return .later { () async throws(Exit) in
+                    let error = await finish(head, receiver, error)
+                    return try conclude(await ended(ending(of: body), error), core.currentPlan())
+                }
+            })
+    }
+
+    /// Concludes the exchange after a complete body. Returns nil if the handler of cached responses has to be asked
+    /// first.
+    private func concludeAtOnce() throws(Exit) -> Next? {
+        guard let ended = core.read({ $0.ended }), ended.hop?.draft == nil else { return nil }
+        return try conclude(ended, try core.settle().plan)
+    }
+
+    private func ending(of body: ByteChannel) -> Ending {
+        Ending { () async throws(Exit) in
             let ended = try await end(body)
             return (ended, ended.hop?.error)
         } failure: {
             RequestError(wrapping: $0, as: .receivingFailed, stage: .sending)
         }
+    }
+
+    /// Receives the body of a hop. If the receiver can be called with the bytes, the work that follows the body's end
+    /// is left to the driver.
+    private func receive(_ body: ByteChannel, of head: CompletedExchange) async throws(Exit) -> Next {
+        guard let hop = head.hop else { throw .abandon }
+        let chunks = HopBody(body, of: hop)
+        let ending = ending(of: body)
         guard let receiver = core.receiver, let consumer = chunks.plain.flatMap(receiver.consumer) else {
             return try conclude(await receive(chunks, of: head, ending), core.currentPlan())
         }
@@ -60,11 +105,7 @@ extension RequestPipeline {
             let error = await finish(head, receiver, error)
             return try conclude(await ended(ending, error), core.currentPlan())
         }
-        return .listen(
-            Delivery(body: body, consumer: consumer) { (error) async throws(Exit) in
-                let error = await finish(head, receiver, error)
-                return try conclude(await ended(ending, error), core.currentPlan())
-            })
+        return listen(to: body, of: head, receiver, consumer)
     }
 
     /// The way to end a body.

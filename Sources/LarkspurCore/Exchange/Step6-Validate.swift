@@ -47,6 +47,20 @@ extension RequestPipeline {
         return exchange
     }
 
+    /// Checks a response of which only the head is known. Returns false if the check needs a task, because a validator
+    /// is the user's, or if a validator refuses the response.
+    func acceptsAtOnce(_ head: CompletedExchange, _ plan: AttemptPlan) -> Bool {
+        guard !plan.settings.validators.isEmpty else {
+            core.reportUnvalidated(head, interceptors(plan))
+            return true
+        }
+        for validator in plan.settings.validators {
+            guard (try? validator.checkAtOnce(head)) == true else { return false }
+        }
+        if plan.isObserved { core.emit(.validate(ValidationEvent(head))) }
+        return true
+    }
+
     private func refused(_ exchange: CompletedExchange, by error: any Error) -> CompletedExchange {
         let wrapped = RequestError(wrapping: error, as: .validationFailed, stage: .validating)
         core.emit(.validate(ValidationEvent(exchange, error: wrapped)))

@@ -2,7 +2,7 @@
 extension RequestPipeline {
     func conclude(_ exchange: CompletedExchange, _ plan: AttemptPlan) throws(Exit) -> Next {
         let isJudged = exchange.error != nil && hasInterceptors(plan)
-        guard isJudged || core.receiver != nil else {
+        guard isJudged || core.receiver?.isPrompt == false else {
             if let error = exchange.error { try core.endAttempt(error) }
             // If the serializer is withdrawn before the response is stored, the state ignores this response.
             let held = plan.prompt?(exchange).map { HeldResponse(slot: 0, response: $0) }

@@ -107,7 +107,8 @@ final class StreamReader: Sendable {
 
     private func leave() {
         let phase = request.handle.core.read { $0.phase }
-        let isLast = request.hub.leave(channel, isStarted: phase != .idle)
+        let (isLast, proceed) = request.hub.leave(channel, isStarted: phase != .idle)
         if isLast, automaticallyCancelling, phase != .finished { request.cancel() }
+        proceed?()
     }
 }

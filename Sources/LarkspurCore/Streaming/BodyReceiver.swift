@@ -28,6 +28,16 @@ package protocol BodyReceiver: AnyObject, Sendable {
     /// request. `url` is the request's URL as it was before the adapters changed the request.
     func prepare(_ request: OutgoingRequest, for url: RequestURL) async throws -> OutgoingRequest
 
+    /// Whether the receiver needs no task, because it neither waits nor calls user code. False by default.
+    ///
+    /// Of such a receiver, ``beginAtOnce(_:)`` is called in place of ``begin(_:)``. Its functions
+    /// ``finish(_:_:telling:)`` and ``result(_:)`` only return their argument, so they are not called if the body is
+    /// complete.
+    var isPrompt: Bool { get }
+
+    /// Prepares for the body of a response that has passed validation, on any thread. Does nothing by default.
+    func beginAtOnce(_ exchange: CompletedExchange)
+
     /// Prepares for the body of a response that has passed validation.
     func begin(_ exchange: CompletedExchange) async throws
 
@@ -62,6 +72,8 @@ extension BodyReceiver {
     package var actor: (any Actor)? { nil }
     package var budget: BufferBudget? { nil }
     package var preparesRequests: Bool { true }
+    package var isPrompt: Bool { false }
+    package func beginAtOnce(_ exchange: CompletedExchange) {}
     package func stopDelivering() {}
     package func retriers(among interceptors: [any RequestInterceptor]) -> [any RequestInterceptor] {
         canBeginAgain ? interceptors : []

@@ -77,12 +77,15 @@ final class StreamHub: BodyReceiver {
         box.withLock { $0.readers[ObjectIdentifier(channel)]?.hasBegun = true }
     }
 
-    /// Removes a reader. Returns true if no reader needs the body any more. This is the case for the last reader, if
-    /// that reader had begun to read, or if the started request was waiting for it.
+    /// Removes a reader, and returns whether no reader needs the body any more. This is the case for the last reader,
+    /// if that reader had begun to read, or if the started request was waiting for it.
+    ///
+    /// The caller calls the returned closure after it has cancelled a request without readers. The closure delivers
+    /// the rest of the body, and may thereby finish the request.
     ///
     /// - Parameter isStarted: Whether the request has started. A request that has not started may still get other
     ///   readers.
-    func leave(_ channel: ByteChannel, isStarted: Bool) -> Bool {
+    func leave(_ channel: ByteChannel, isStarted: Bool) -> (isLast: Bool, proceed: (@Sendable () -> Void)?) {
         let (isLast, continuation) = box.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard let reader = state.readers.removeValue(forKey: ObjectIdentifier(channel)), state.readers.isEmpty
             else { return (false, state.takeContinuation()) }
@@ -93,8 +96,7 @@ final class StreamHub: BodyReceiver {
             return (reader.hasBegun || wasExpected, state.takeContinuation())
         }
         channel.abandon()
-        continuation?()
-        return isLast
+        return (isLast, continuation)
     }
 
     /// The number of delivered bytes.
@@ -128,7 +130,11 @@ final class StreamHub: BodyReceiver {
     var preparesRequests: Bool { false }
     var canBeginAgain: Bool { sent == 0 }
 
-    func begin(_ exchange: CompletedExchange) {
+    var isPrompt: Bool { true }
+
+    func begin(_ exchange: CompletedExchange) { beginAtOnce(exchange) }
+
+    func beginAtOnce(_ exchange: CompletedExchange) {
         if let head = exchange.head { opening.settle(.success(head)) }
     }
 

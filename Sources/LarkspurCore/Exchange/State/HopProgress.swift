@@ -108,8 +108,11 @@ final class HopProgress {
     /// Whether received bytes count as progress. The bytes of a redirect or of a refused response do not count.
     var isCounted: Bool { !isDiscarding && !awaitsHandler }
 
-    var isAwaited: Bool {
-        if case .pipeline = waiter { true } else { false }
+    /// Whether the redirect handler can decide about the response: the pipeline waits for the hop, or gets the head
+    /// before the body.
+    var isForHandler: Bool {
+        if case .channel = sink { return true }
+        return if case .pipeline = waiter { true } else { false }
     }
 
     func takeBody() -> Data? {

@@ -332,7 +332,7 @@ struct RequestState: ~Copyable {
         case .head(let head):
             hop.head = head
             hop.awaitsHandler =
-                hop.isAwaited && settings.content.redirectHandler != nil
+                hop.isForHandler && settings.content.redirectHandler != nil
                 && HopPolicy.isRedirect(head, options: hop.request.options)
             guard hop.awaitsHandler || !HopPolicy.isAnswered(head, to: hop.request) else {
                 hop.sink = .discard(budget: BodySink.discardLimit)
