@@ -21,16 +21,25 @@ private struct LocalLevel: SharedCacheLevel {
     let maximumLifetime = Duration.seconds(3_600)
     let values = Values()
 
-    func values(for names: [String]) async throws -> [Data?] { await values.get(names) }
+    func values(for names: [String]) async throws -> [Data?] {
+        await values.get(names)
+    }
 
-    func set(_ value: Data, for name: String, lifetime: Duration) async throws {
+    func set(
+        _ value: Data, for name: String, lifetime: Duration
+    ) async throws {
         await values.set(value, for: name, lifetime: lifetime)
     }
 
-    func removeValue(for name: String) async throws { await values.remove(name) }
+    func removeValue(for name: String) async throws {
+        await values.remove(name)
+    }
 
     func claim(
-        _ name: String, unless isStored: nonisolated(nonsending) @escaping @Sendable () async throws -> Bool
+        _ name: String,
+        unless isStored:
+            nonisolated(nonsending) @escaping @Sendable ()
+            async throws -> Bool
     ) async throws -> SharedCacheTurn? {
         SharedCacheTurn {}  // each process asks the server itself
     }
@@ -42,11 +51,14 @@ struct FleetExamples {
 
     private func makeReport(in folder: URL) async throws {
         let store = try FileStore(folder: folder)
-        guard let lease = try await store.takeLease("report", for: .seconds(30)) else {
+        guard
+            let lease = try await store.takeLease("report", for: .seconds(30))
+        else {
             return  // another process makes the report
         }
         _ = try await store.set(
-            report(), for: "report", if: .always, lifetime: .seconds(3_600), under: lease)
+            report(), for: "report", if: .always,
+            lifetime: .seconds(3_600), under: lease)
         try await store.release(lease)
     }
 
@@ -60,7 +72,8 @@ struct FleetExamples {
     @Test("A store of a server is created, or says which library is missing")
     func server() throws {
         do {
-            let store = try ValkeyStore("redis://user:password@10.0.0.5:6379/0", prefix: "shop:")
+            let store = try ValkeyStore(
+                "redis://user:password@10.0.0.5:6379/0", prefix: "shop:")
             #expect(!"\(store)".contains("password"))
         } catch {
             #expect(error.code == .unavailable && error.message.contains("libhiredis"))
@@ -78,14 +91,17 @@ struct FleetExamples {
         var configuration = SessionConfiguration()
         configuration.validation = [.standard]
         let shared = SharedTokens(store, name: "shop", sealedBy: key)
-        let tokens = BearerTokens(shared: shared, for: "https://api.example.com", renewedBy: client)
-        let session = Session(configuration: configuration, interceptor: .authentication(tokens))
+        let tokens = BearerTokens(
+            shared: shared, for: "https://api.example.com", renewedBy: client)
+        let session = Session(
+            configuration: configuration, interceptor: .authentication(tokens))
         try await shared.save(BearerToken("access", refreshToken: "refresh"))
         return session
     }
 
     private func send(with session: Session, _ shared: SharedTokens) async throws {
-        let response = await session.request("https://api.example.com/orders").serializingData().response
+        let response = await session.request("https://api.example.com/orders")
+            .serializingData().response
         if response.error?.authenticationError?.code == .refreshOutcomeUnknown {
             try await shared.save(try await login())
         }
@@ -93,7 +109,8 @@ struct FleetExamples {
 
     private func configure(_ configuration: inout SessionConfiguration, _ store: any SharedStore) {
         let limiter = SharedRateLimiter(
-            store, name: "api", 1_000, per: .seconds(60), ifStoreFails: .failOpen, expectedProcesses: 4,
+            store, name: "api", 1_000, per: .seconds(60),
+            ifStoreFails: .failOpen, expectedProcesses: 4,
             where: { request in request.url.host == "api.example.com" })
         configuration.admissions = [limiter]
     }
@@ -142,7 +159,8 @@ struct FleetExamples {
     func circuits() async throws {
         let store = MemoryStore()
         var configuration = SessionConfiguration()
-        let breaker = SharedCircuitBreaker(store, breaker: CircuitBreaker(pause: .seconds(5)))
+        let breaker = SharedCircuitBreaker(
+            store, breaker: CircuitBreaker(pause: .seconds(5)))
         configuration.middleware = [breaker]
         let session = Session(configuration: configuration, transport: StubTransport { _ in .text("ok") })
         breaker.breaker.open("http://h")
@@ -156,9 +174,12 @@ struct FleetExamples {
         let (store, sent) = (MemoryStore(), Guarded([String?]()))
         var configuration = SessionConfiguration()
         let keys = SharedIdempotencyKeys(store) { request in
-            request.method == .post ? String(request.url.path) : nil  // /orders/42/payment
+            // For instance /orders/42/payment.
+            request.method == .post ? String(request.url.path) : nil
         }
-        configuration.interceptors = [keys, RetryPolicy(idempotencyKey: .automatic())]
+        configuration.interceptors = [
+            keys, RetryPolicy(idempotencyKey: .automatic()),
+        ]
         let session = Session(
             configuration: configuration,
             transport: StubTransport { request in
@@ -171,7 +192,8 @@ struct FleetExamples {
         }
         let key = try await keys.key(for: "order 42")
         let response = await session.request(
-            "https://api.example.com/orders", method: .post, headers: ["Idempotency-Key": key]
+            "https://api.example.com/orders", method: .post,
+            headers: ["Idempotency-Key": key]
         ).serializingData().response
         #expect(response.error == nil)
         let all = sent.withLock { $0 }
@@ -190,7 +212,8 @@ struct FleetExamples {
         let store = try FileStore(folder: folder.url)
         let patient = SharedTokens(
             store, name: "shop", sealedBy: key, ifOutcomeUnknown: .reuseOnce)
-        let renewed = SharedTokens(store, name: "shop", sealedBy: newKey, or: [key])
+        let renewed = SharedTokens(
+            store, name: "shop", sealedBy: newKey, or: [key])
         #expect(try await patient.token()?.accessToken == "access")
         #expect(try await renewed.token()?.accessToken == "access")
     }
@@ -208,7 +231,8 @@ struct FleetExamples {
         for _ in 0..<2 {
             let shared = SharedTokens(store, name: "shop", sealedBy: key)
             let workers = BearerTokens(
-                shared: shared, clientCredentials: client, for: "https://api.example.com")
+                shared: shared, clientCredentials: client,
+                for: "https://api.example.com")
             let session = Session(transport: transport, interceptor: .authentication(workers))
             let request = await session.request("https://api.example.com/orders")
             _ = try await request.serializingData().value

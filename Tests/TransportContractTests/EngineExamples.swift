@@ -43,12 +43,15 @@ import Testing
         /// Not run: the process would load this libcurl.
         func http3() async throws {
             var configuration = CurlTransport.Configuration()
-            configuration.libraryPath = "/usr/lib/x86_64-linux-gnu/libcurl-gnutls.so.4"
+            configuration.libraryPath =
+                "/usr/lib/x86_64-linux-gnu/libcurl-gnutls.so.4"
             let transport = CurlTransport(configuration: configuration)
             if transport.library?.hasHTTP3 == true {
                 let session = Session(transport: transport)
-                let page = try await session.request("https://example.com/") { $0.options.httpVersion = .http3 }
-                    .serializingString().value
+                let request = await session.request("https://example.com/") {
+                    $0.options.httpVersion = .http3
+                }
+                let page = try await request.serializingString().value
                 print(page)
             }
         }

@@ -78,7 +78,9 @@ struct AFNetworkingExamples {
                 Credential(username: "ada", password: password),
                 for: "https://api.example.com", preemptively: true)
             let known = Session(
-                configuration: SessionConfiguration { $0.credentials = credentials })
+                configuration: SessionConfiguration {
+                    $0.credentials = credentials
+                })
             return known
         }
         let known = Session(configuration: try knowing().configuration, transport: log.transport())
@@ -100,7 +102,8 @@ struct AFNetworkingExamples {
         func identified(_ identity: ClientIdentity) -> Session {
             let identified = Session(
                 configuration: SessionConfiguration {
-                    $0.clientIdentities = ClientIdentities(["*.example.com": identity])
+                    $0.clientIdentities = ClientIdentities(
+                        ["*.example.com": identity])
                 })
             return identified
         }

@@ -9,14 +9,17 @@ private struct NewUser: Encodable, Sendable { let name: String }
 private struct User: Decodable, Sendable { let name: String }
 
 extension Endpoint where Response == User {
-    static func user(_ id: Int) -> Self { Endpoint(.get, "users/\(id)") }
+    static func user(_ id: Int) -> Self {
+        Endpoint(.get, "users/\(id)")
+    }
 }
 
 struct Signed: RequestAdapter {
     let key: String
 
     func adapt(
-        _ request: inout OutgoingRequest, using state: RequestAdapterState
+        _ request: inout OutgoingRequest,
+        using state: RequestAdapterState
     ) async throws {
         request.headers["X-Signature"] =
             "\(request.method) \(request.url.path) \(key)"
@@ -78,7 +81,8 @@ struct AlamofireExamples {
     @Test("Parameters, headers and validators")
     func parts() async throws {
         let found = await session.request(
-            "https://api.example.com/users", parameters: ["page": 1, "all": true])
+            "https://api.example.com/users",
+            parameters: ["page": 1, "all": true])
         let made = await session.request(
             "https://api.example.com/users", method: .post,
             parameters: NewUser(name: "Ada"), encoder: .json)
@@ -91,7 +95,8 @@ struct AlamofireExamples {
         let headers: HTTPHeaders = [
             .authorization(bearerToken: token), .accept("application/json"),
         ]
-        let mine = await session.request("https://api.example.com/me", headers: headers)
+        let mine = await session.request(
+            "https://api.example.com/me", headers: headers)
         let checked = await session.request("https://api.example.com/users/7")
             .validate(statusCode: [200, 304])
             .validate { exchange in
@@ -141,7 +146,8 @@ struct AlamofireExamples {
         let (data, file) = (Data("text".utf8), try folder.write("text".utf8, to: "photo.png"))
         let note = await session.upload(
             data, to: "https://api.example.com/notes/7", method: .put)
-        let film = await session.upload(file, to: "https://api.example.com/films")
+        let film = await session.upload(
+            file, to: "https://api.example.com/films")
         let form = await session.upload(
             multipart: { form in
                 form.append("Ada", name: "author")
@@ -224,7 +230,8 @@ struct AlamofireExamples {
             }
         }
         func watch() -> Session {
-            let watched = Session(eventMonitors: [monitor, LogMonitor(level: .headers)])
+            let watched = Session(
+                eventMonitors: [monitor, LogMonitor(level: .headers)])
             return watched
         }
         #expect(watch().configuration.eventMonitors.count == 2)
@@ -239,7 +246,9 @@ struct AlamofireExamples {
         #expect(try pin(pinOfZeros, pinOfZeros).configuration.serverTrust?.evaluator(for: "a.example.com") != nil)
         let log = await session.streamRequest("https://api.example.com/log")
         for try await line in log.lines { print(line) }
-        for request in await session.requests { print(request.id, request.description) }
+        for request in await session.requests {
+            print(request.id, request.description)
+        }
         await session.cancelAllRequests()
         #expect(await session.requests.isEmpty)
     }

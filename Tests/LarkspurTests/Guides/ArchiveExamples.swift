@@ -56,8 +56,10 @@ struct ArchiveExamples {
         #expect(user["name"] == "Ada" && cassette.unplayed.isEmpty)
 
         let matching = Cassette.Matching(
-            fields: ["Accept-Language"], ignoringQueryItems: ["time"], body: .equal)
-        let strict = try Cassette(har: file, matching: matching, order: .recorded)
+            fields: ["Accept-Language"], ignoringQueryItems: ["time"],
+            body: .equal)
+        let strict = try Cassette(
+            har: file, matching: matching, order: .recorded)
 
         let other = Session(configuration: SessionConfiguration { $0.headers = [:] }, transport: strict)
         #expect(try await other.request("https://api.example.com/users/7?time=1").serializingJSON().value == user)
@@ -71,8 +73,10 @@ struct ArchiveExamples {
             let url = server.url
             for _ in 1...2 {
 
-                let fixture = try Cassette(har: file, unknown: .record(from: CurlTransport()))
-                let users = try await Session(transport: fixture).request(url).serializingJSON().value
+                let fixture = try Cassette(
+                    har: file, unknown: .record(from: CurlTransport()))
+                let users = try await Session(transport: fixture).request(url)
+                    .serializingJSON().value
                 try await fixture.finish()
 
                 #expect(users == [1, 2])

@@ -55,7 +55,9 @@ struct AsyncHTTPClientExamples {
         let upload = await session.upload(
             .sequence { lines() }, to: "https://api.example.com/log"
         ).validate()
-        for await progress in upload.uploadProgress { print(progress.completed) }
+        for await progress in upload.uploadProgress {
+            print(progress.completed)
+        }
         let reply = try await upload.serializingJSON().value
         #expect(reply["name"] == "Ada")
         let film = folder["film.mp4"]
@@ -79,7 +81,8 @@ struct AsyncHTTPClientExamples {
             let api = Session(
                 configuration: SessionConfiguration { $0.validation = [.standard] },
                 interceptor: .authentication(
-                    BearerTokens(saved, for: "https://api.example.com", renewedBy: client)))
+                    BearerTokens(
+                        saved, for: "https://api.example.com", renewedBy: client)))
             return api
         }
         let api = Session(configuration: authenticating().configuration, transport: log.transport())

@@ -29,7 +29,8 @@ struct BackgroundExamples {
     func download() async throws {
         let place = folder["film"]
         let transfers = try BackgroundTransfers(identifier: "com.example.films")
-        let film = try await transfers.download(url, to: .file(place), tag: "film 7")
+        let film = try await transfers.download(
+            url, to: .file(place), tag: "film 7")
         let response = try await film.value
         #expect(response.fileURL == place)
         for await restored in transfers.restored {

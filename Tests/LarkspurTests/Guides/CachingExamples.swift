@@ -60,7 +60,9 @@ struct CachingExamples {
         #expect(first.cache == .miss)
         configuration.cache = .onDisk(at: folder, limit: 200 << 20)
         let session = Session(configuration: configuration)
-        let response = await session.request(url).cachePolicy(.onlyCached).serializingData().response
+        let response = await session.request(url)
+            .cachePolicy(.onlyCached)
+            .serializingData().response
         #expect(response.data == Data("news".utf8))
     }
 
@@ -70,7 +72,10 @@ struct CachingExamples {
         let folder = place.url
         var configuration = SessionConfiguration()
         configuration.cache = .onDisk(
-            at: folder, options: HTTPCache.Options { $0.staleIfError = .seconds(7 * 86_400) })
+            at: folder,
+            options: HTTPCache.Options {
+                $0.staleIfError = .seconds(7 * 86_400)
+            })
         server.on("GET", "/plain") { _ in .text("plain") }
         server.on("GET", "/strict") { _ in
             .response(headers: ["Cache-Control": "max-age=0, must-revalidate"], chunks: [Data("strict".utf8)])
@@ -131,9 +136,14 @@ struct CachingExamples {
         let request = await session.request(url)
             .cacheResponse(
                 using: .modify { response in
-                    let lifetime = HTTPHeader(name: "Cache-Control", value: "max-age=60")
-                    let fields = response.head.fields.filter { $0.name != "Cache-Control" }
-                    response.head = ResponseHead(status: response.head.status, fields: fields + [lifetime])
+                    let lifetime = HTTPHeader(
+                        name: "Cache-Control", value: "max-age=60")
+                    let fields = response.head.fields.filter {
+                        $0.name != "Cache-Control"
+                    }
+                    response.head = ResponseHead(
+                        status: response.head.status,
+                        fields: fields + [lifetime])
                 })
         #expect(try await request.serializingString().value == "plain")
         var expirations: [Date] = []

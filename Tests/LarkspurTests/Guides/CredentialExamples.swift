@@ -20,7 +20,8 @@ struct CredentialExamples {
 
     @Test("A key is sent to its origin")
     func fixed() async throws {
-        let keyed = Session(interceptor: .apiKey(key, for: "https://api.example.com"))
+        let keyed = Session(
+            interceptor: .apiKey(key, for: "https://api.example.com"))
         #expect(try await sent(by: keyed)?["X-API-Key"] == "key")
     }
 
@@ -69,7 +70,8 @@ struct CredentialExamples {
                 "login", method: .post,
                 parameters: ["name": name, "password": password], encoder: .json
             ) { $0.options.usesCredentials = false }
-            tokens.credential = try await login.serializingDecodable(BearerToken.self).value
+            let token = login.serializingDecodable(BearerToken.self)
+            tokens.credential = try await token.value
         }
         try await logIn(name: "ada", password: password)
         _ = try await session.request("users").serializingData().value
@@ -89,7 +91,10 @@ struct CredentialExamples {
         let session = Session(configuration: .bare, transport: transport)
         let grant = OAuth2Client.Grant(
             "authorization_code",
-            parameters: ["code": code, "redirect_uri": "https://shop.example.com/callback"])
+            parameters: [
+                "code": code,
+                "redirect_uri": "https://shop.example.com/callback",
+            ])
         tokens.credential = try await client.token(grant, using: session)
         #expect(tokens.credential?.refreshToken == "second")
         #expect(log.requests.last?.text?.contains("grant_type=authorization_code") == true)
@@ -120,7 +125,9 @@ struct CredentialExamples {
                 Credential(username: "root", password: other),
                 for: "https://api.example.com", realm: "Admin")
             let session = Session(
-                configuration: SessionConfiguration { $0.credentials = credentials })
+                configuration: SessionConfiguration {
+                    $0.credentials = credentials
+                })
             return session
         }
         let asking = StubAnswer.response(401, headers: ["WWW-Authenticate": #"Basic realm="Admin""#])

@@ -7,7 +7,8 @@ import Testing
 
 struct Marking: RequestAdapter {
     func adapt(
-        _ request: inout OutgoingRequest, using state: RequestAdapterState
+        _ request: inout OutgoingRequest,
+        using state: RequestAdapterState
     ) async throws {
         request.headers["X-Trace"] =
             "\(state.requestID), attempt \(state.attempt)"
@@ -16,7 +17,8 @@ struct Marking: RequestAdapter {
 
 struct LeaderElection: RequestRetrier {
     func retry(
-        _ request: any Request, for session: Session, dueTo error: RequestError
+        _ request: any Request, for session: Session,
+        dueTo error: RequestError
     ) async -> RetryResult {
         guard error.statusCode == 421, request.retryCount < 3 else {
             return .doNotRetry
@@ -38,7 +40,8 @@ struct APIVersion: HopParticipant {
     }
 
     func learn(from head: ResponseHead, of hop: HopContext) {
-        report("\(hop.url.path) is offered until \(head["Sunset"] ?? "")")
+        let sunset = head["Sunset"] ?? ""
+        report("\(hop.url.path) is offered until \(sunset)")
     }
 }
 
@@ -64,7 +67,8 @@ extension SessionConfiguration {
 
 struct CSVSerializer: ResponseSerializer {
     func serialize(_ exchange: CompletedExchange) throws -> [[String]] {
-        let text = String(decoding: exchange.data ?? Data(), as: UTF8.self)
+        let text = String(
+            decoding: exchange.data ?? Data(), as: UTF8.self)
         return text.split(separator: "\n").map { line in
             line.split(separator: ",").map(String.init)
         }
@@ -94,7 +98,8 @@ struct PlainTextEncoder: ParameterEncoder {
         _ parameters: Parameters, into request: inout OutgoingRequest
     ) throws {
         request.body = .data(Data("\(parameters)".utf8))
-        request.headers.update(.contentType("text/plain; charset=utf-8"))
+        request.headers.update(
+            .contentType("text/plain; charset=utf-8"))
     }
 }
 
@@ -106,7 +111,8 @@ struct Records: StreamParser {
     ) throws -> [UInt8]? {
         let record = bytes.prefix(4 - rest.count)
         rest += record
-        bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(record.count))
+        bytes = UnsafeRawBufferPointer(
+            rebasing: bytes.dropFirst(record.count))
         guard rest.count == 4 else { return nil }
         defer { rest = [] }
         return rest
@@ -140,7 +146,9 @@ final class Staging: TransportWrapper {
         self.base = base
     }
 
-    var partition: TransportPartition { base.partition.adding("staging") }
+    var partition: TransportPartition {
+        base.partition.adding("staging")
+    }
 
     func task(
         for request: TransportRequest, id: TransportTaskID,
@@ -161,8 +169,10 @@ struct ExtendingExamples {
     func interceptor() async throws {
         func make() async -> DataRequest {
             let session = Session(
-                interceptor: Interceptor(adapter: Marking(), retrier: LeaderElection()))
-            let request = await session.request("https://api.example.com/orders").validate()
+                interceptor: Interceptor(
+                    adapter: Marking(), retrier: LeaderElection()))
+            let request = await session.request("https://api.example.com/orders")
+                .validate()
             return request
         }
         #expect(await make().attempts.isEmpty)
@@ -214,7 +224,8 @@ struct ExtendingExamples {
         let session = log.session { _, number in
             .response(chunks: ["abc", "defg", number == 1 ? "h" : ""].map { Data($0.utf8) })
         }
-        let stream = await session.streamRequest("https://api.example.com/records")
+        let stream = await session.streamRequest(
+            "https://api.example.com/records")
         for try await record in stream.bytes.parsed(by: Records()) {
             print(record)
         }

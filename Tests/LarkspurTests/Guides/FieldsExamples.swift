@@ -31,8 +31,9 @@ struct FieldsExamples {
         let response = await session.request(url).serializingData().response
         print(response.metrics?.protocolName ?? "unknown")
 
-        let checked = await session.request(url) { $0.options.decodesContent = false }
-            .validate(using: .contentDigest)
+        let checked = await session.request(url) {
+            $0.options.decodesContent = false
+        }.validate(using: .contentDigest)
         #expect(await checked.serializingData().response.error?.code == .checksumMismatch)
 
         let upload = await session.upload(
@@ -41,7 +42,8 @@ struct FieldsExamples {
         #expect(echo == "line\n")
 
         let own = await session.upload(
-            .sequence { lines() }.trailers("X-Sum") { ["X-Sum": sum()] }, to: url)
+            .sequence { lines() }.trailers("X-Sum") { ["X-Sum": sum()] },
+            to: url)
         #expect(await own.serializingData().response.trailers == ["X-Sum": "crc32=7"])
         await server.stop()
     }
@@ -55,12 +57,11 @@ struct FieldsExamples {
         let links = Journal()
         let preload = { @Sendable (link: String) in links.note(link) }
 
-        let page = await session.request(url)
-            .onInformationalResponse { head in
-                for link in head.links where link.relations.contains("preload") {
-                    preload(link.target)
-                }
+        let page = await session.request(url).onInformationalResponse { head in
+            for link in head.links where link.relations.contains("preload") {
+                preload(link.target)
             }
+        }
         for await head in page.informationalResponses { print(head.status) }
         #expect(try await page.serializingString().value == "ok")
         await poll { links.lines == ["/a.css"] }

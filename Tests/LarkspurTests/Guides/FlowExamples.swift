@@ -34,7 +34,8 @@ private final class Mutex<Value: Sendable>: Sendable {
 
 private final class Pause: HopAdmission {
     // swift-format-ignore
-    private let state = Mutex<(isPaused: Bool, waiting: [PendingHop])>((false, []))
+    private let state = Mutex<(isPaused: Bool, waiting: [PendingHop])>(
+        (false, []))
 
     func admit(_ hop: PendingHop) {
         let waits = state.withLock { state in
@@ -45,7 +46,9 @@ private final class Pause: HopAdmission {
     }
 
     func withdraw(_ hop: PendingHop) {
-        state.withLock { state in state.waiting.removeAll { $0 == hop } }
+        state.withLock { state in
+            state.waiting.removeAll { $0 == hop }
+        }
     }
 
     func set(isPaused: Bool) {
@@ -89,7 +92,8 @@ struct FlowExamples {
         let endpoints = ids.map { Endpoint.user($0) }
         let shown = Counter()
         func show(_ response: DataResponse<User>, at index: Int) { shown.increment() }
-        for await (index, response) in session.responses(to: endpoints, atOnce: 8) {
+        let responses = session.responses(to: endpoints, atOnce: 8)
+        for await (index, response) in responses {
             show(response, at: index)
         }
         #expect(shown.value == 3)
@@ -129,7 +133,8 @@ struct FlowExamples {
         // swift-format-ignore
         let configuration = SessionConfiguration {
             $0.limits = RequestLimits(total: 256, perHost: 16, queue: 10_000)
-            $0.rateLimit = RateLimiter(.perHost, 100, per: .seconds(1), burst: 20)
+            $0.rateLimit = RateLimiter(
+                .perHost, 100, per: .seconds(1), burst: 20)
             $0.coalescing = .identicalReads
             $0.circuitBreaker = CircuitBreaker()
             $0.hedging = Hedging(after: .percentile(0.95))
@@ -141,7 +146,9 @@ struct FlowExamples {
         #expect(await prefetch.serializingString().response.error == nil)
         // swift-format-ignore
         let perUser = RateLimiter(
-            .by { request in request.url.path.hasPrefix("/search") ? "search" : nil },
+            .by { request in
+                request.url.path.hasPrefix("/search") ? "search" : nil
+            },
             10, per: .seconds(60))
         let error = RequestError(.circuitOpen, "the circuit is open")
         if let circuit = error.underlying as? CircuitOpen {
@@ -180,21 +187,28 @@ struct FlowExamples {
     func pages() async throws {
         let url = "https://api.example.com/repos"
         // swift-format-ignore
-        for try await page in session.pages(of: [Repo].self, from: url, by: .linkHeader) {
+        let pages = session.pages(of: [Repo].self, from: url, by: .linkHeader)
+        for try await page in pages {
             print(page.map(\.name))
         }
         // swift-format-ignore
         let byCursor = session.pages(
-            of: RepoList.self, from: url, by: .cursor(in: \.nextCursor, parameter: "cursor"))
+            of: RepoList.self, from: url,
+            by: .cursor(in: \.nextCursor, parameter: "cursor"))
         // swift-format-ignore
         let byPath = session.pages(
-            of: RepoList.self, from: url, by: .cursor(in: "meta.next", parameter: "cursor"))
-        let byNumber = session.pages(of: [Repo].self, from: url, by: .pageNumber(parameter: "page"))
+            of: RepoList.self, from: url,
+            by: .cursor(in: "meta.next", parameter: "cursor"))
+        let byNumber = session.pages(
+            of: [Repo].self, from: url, by: .pageNumber(parameter: "page"))
         // swift-format-ignore
         let byClosure = session.pages(
-            of: RepoList.self, from: url, by: .custom { response in response.value?.next })
+            of: RepoList.self, from: url,
+            by: .custom { response in response.value?.next })
         // swift-format-ignore
-        let quiet = session.pages(of: [Repo].self, from: url, by: .linkHeader) { request in
+        let quiet = session.pages(
+            of: [Repo].self, from: url, by: .linkHeader
+        ) { request in
             request.priority(.background).timeout(.total(.seconds(10)))
         }
         for try await page in quiet { #expect(page.count == 1) }

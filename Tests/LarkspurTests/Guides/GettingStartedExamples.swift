@@ -11,15 +11,21 @@ private struct User: Codable, Sendable {
 }
 
 extension Endpoint where Response == [User] {
-    static func users(page: Int) -> Self { Endpoint(.get, "users", query: ["page": page]) }
+    static func users(page: Int) -> Self {
+        Endpoint(.get, "users", query: ["page": page])
+    }
 }
 
 extension Endpoint where Response == User {
-    static func create(_ user: User) -> Self { Endpoint(.post, "users", body: .json(user)) }
+    static func create(_ user: User) -> Self {
+        Endpoint(.post, "users", body: .json(user))
+    }
 }
 
 extension Endpoint where Response == Void {
-    static func remove(_ id: Int) -> Self { Endpoint(.delete, "users/\(id)") }
+    static func remove(_ id: Int) -> Self {
+        Endpoint(.delete, "users/\(id)")
+    }
 }
 
 @Suite("The guide \"Getting started\"", .limited)
@@ -45,7 +51,8 @@ struct GettingStartedExamples {
                     $0.validation = [.standard]
                     $0.options.timeouts.total = .seconds(30)
                 },
-                interceptor: .retry(limit: 3), eventMonitors: [LogMonitor(level: .basic)])
+                interceptor: .retry(limit: 3),
+                eventMonitors: [LogMonitor(level: .basic)])
             return session
         }
         var configuration = make().configuration

@@ -15,9 +15,13 @@ struct ImagesExamples {
                 configuration: SessionConfiguration {
                     $0.cache = .onDisk(
                         at: folder, limit: 150 << 20,
-                        options: HTTPCache.Options { $0.staleIfError = .seconds(30 * 86_400) })
+                        options: HTTPCache.Options {
+                            $0.staleIfError = .seconds(30 * 86_400)
+                        })
                 })
-            let loader = ImageLoader(session: session, options: ImageLoader.Options { $0.order = .lastInFirstOut })
+            let loader = ImageLoader(
+                session: session,
+                options: ImageLoader.Options { $0.order = .lastInFirstOut })
             return loader
         }
         #expect(makeLoader().statistics.exchanges == 0)
@@ -25,15 +29,19 @@ struct ImagesExamples {
         let loader = ImageLoader(session: Session(transport: transport), cache: nil)
         let (url, nextURLs) = ("http://h.example/a", ["http://h.example/b"])
         func load() async throws {
-            let receipt = loader.load(url, thumbnail: PixelSize(width: 200, height: 200), priority: .high)
+            let receipt = loader.load(
+                url, thumbnail: PixelSize(width: 200, height: 200), priority: .high)
             let image = try await receipt.image
             receipt.cancel()
-            let next = loader.prefetch(nextURLs, thumbnail: PixelSize(width: 200, height: 200))
+            let next = loader.prefetch(
+                nextURLs, thumbnail: PixelSize(width: 200, height: 200))
             #expect(next.count == 1)
             #expect(image.size.width <= 200)
         }
         func loadAvatar(of user: String) async throws {
-            let avatar = ImageSource(url, headers: ["X-User": user], identifier: user) { $0.cachePolicy(.revalidate) }
+            let avatar = ImageSource(
+                url, headers: ["X-User": user], identifier: user
+            ) { $0.cachePolicy(.revalidate) }
             let image = try await loader.load(avatar).image
             #expect(image.size.width <= 200)
         }
@@ -120,7 +128,10 @@ struct ImagesExamples {
                 await withTaskGroup(of: Void.self) { group in
                     for url in urls {
                         group.addTask {
-                            do { try store(await loader.load(url, thumbnail: size).image, for: url) } catch {
+                            do {
+                                let receipt = loader.load(url, thumbnail: size)
+                                try store(await receipt.image, for: url)
+                            } catch {
                                 report(error, for: url)
                             }
                         }
@@ -133,7 +144,8 @@ struct ImagesExamples {
             }
             await all {
                 let loader = ImageLoader(
-                    session: session, cache: nil, options: ImageLoader.Options { $0.maximumActive = 8 })
+                    session: session, cache: nil,
+                    options: ImageLoader.Options { $0.maximumActive = 8 })
                 return loader
             }
             #expect(reports.lines.sorted() == ["http://h/a fails", "http://h/b fails"])
@@ -148,9 +160,13 @@ struct ImagesExamples {
             guard let data = try? white.png() else { return }
             let folder = try TemporaryFolder()
             let file = folder["sheet.png"]
-            let decoder = SystemImageDecoder(limits: ImageLimits { $0.maximumPixels = 20_000_000 })
-            let small = try decoder.decode(data, thumbnail: PixelSize(width: 64, height: 64))
-            var sheet = PixelBuffer(size: PixelSize(width: 640, height: 160), color: (255, 255, 255, 255))
+            let decoder = SystemImageDecoder(
+                limits: ImageLimits { $0.maximumPixels = 20_000_000 })
+            let small = try decoder.decode(
+                data, thumbnail: PixelSize(width: 64, height: 64))
+            var sheet = PixelBuffer(
+                size: PixelSize(width: 640, height: 160),
+                color: (255, 255, 255, 255))
             sheet.draw(small.pixels, x: 8, y: 8)
             try sheet.png().write(to: file)
             #expect(try ImageHeader(try Data(contentsOf: file)).size == sheet.size)
@@ -173,13 +189,20 @@ private struct Note {
 private struct NoteDecoder: ImageDecoding {
     let system = SystemImageDecoder()
 
-    func decode(_ data: Data, thumbnail bounds: PixelSize?) throws -> DecodedImage {
-        guard let note = try Note(data) else { return try system.decode(data, thumbnail: bounds) }
+    func decode(
+        _ data: Data, thumbnail bounds: PixelSize?
+    ) throws -> DecodedImage {
+        guard let note = try Note(data) else {
+            return try system.decode(data, thumbnail: bounds)
+        }
         try system.limits.check(note.size)
-        return note.image(of: bounds.map(note.size.fitting) ?? note.size)
+        let size = bounds.map(note.size.fitting) ?? note.size
+        return note.image(of: size)
     }
 
-    func decodePreview(_ data: Data, thumbnail bounds: PixelSize?) throws -> DecodedImage? {
+    func decodePreview(
+        _ data: Data, thumbnail bounds: PixelSize?
+    ) throws -> DecodedImage? {
         try system.decodePreview(data, thumbnail: bounds)
     }
 }

@@ -69,13 +69,17 @@ private struct Bridge: SpanRecorder {
     struct Span: TraceSpan {
         let span: OTSpan
         var context: TraceContext {
-            TraceContext(
-                traceparent: "00-\(span.traceID)-\(span.spanID)-\(span.isSampled ? "01" : "00")",
+            let ids = "\(span.traceID)-\(span.spanID)"
+            let flags = span.isSampled ? "01" : "00"
+            return TraceContext(
+                traceparent: "00-\(ids)-\(flags)",
                 tracestate: span.traceState) ?? .root(isSampled: false)
         }
 
         func end(_ end: SpanEnd) {
-            for (name, value) in end.attributes { span.setAttribute(name, value.bridged) }
+            for (name, value) in end.attributes {
+                span.setAttribute(name, value.bridged)
+            }
             if end.isError { span.setError() }
             span.end(at: end.time)
         }
@@ -84,13 +88,17 @@ private struct Bridge: SpanRecorder {
     let tracer: Tracer
 
     func start(_ start: SpanStart) -> any TraceSpan {
-        let builder = tracer.spanBuilder(start.name, kind: start.kind == .hop ? .client : .internal)
+        let builder = tracer.spanBuilder(
+            start.name, kind: start.kind == .hop ? .client : .internal)
         if let parent = start.parent {
             builder.setParent(
-                parent.traceID.description, parent.spanID.description, isSampled: parent.isSampled,
+                parent.traceID.description, parent.spanID.description,
+                isSampled: parent.isSampled,
                 state: parent.state.description)
         }
-        for (name, value) in start.attributes { builder.setAttribute(name, value.bridged) }
+        for (name, value) in start.attributes {
+            builder.setAttribute(name, value.bridged)
+        }
         return Span(span: builder.startSpan(at: start.time))
     }
 }
@@ -194,7 +202,9 @@ struct InsightExamples {
     func source() async throws {
         var configuration = SessionConfiguration.bare
         configuration.hopFields = [
-            .forEachHop { hop in ["X-Hop": "\(hop.requestID)/\(hop.attempt)/\(hop.number)"] }
+            .forEachHop { hop in
+                ["X-Hop": "\(hop.requestID)/\(hop.attempt)/\(hop.number)"]
+            }
         ]
         let session = log.session(configuration) { _, number in
             number == 1 ? .redirect(to: "/b") : .text("ok")

@@ -27,7 +27,8 @@ struct JSONExamples {
                     $0.dateDecodingStrategy = .iso8601
                 }
             })
-        let user = try await session.request(url).serializingDecodable(User.self).value
+        let user = try await session.request(url)
+            .serializingDecodable(User.self).value
         #expect(user.firstName == "Ada")
         #expect(user.joined == Date(timeIntervalSince1970: 60))
     }

@@ -39,7 +39,8 @@ private struct Signing: RequestMiddleware {
         _ exchange: Exchange, next: Next
     ) async throws -> ExchangeResponse {
         var exchange = exchange
-        let text = "\(exchange.request.method) \(exchange.request.url.path)"
+        let request = exchange.request
+        let text = "\(request.method) \(request.url.path)"
         exchange.request.headers["X-Signature"] = sign(text)
         var response = try await next(exchange)
         let data = try await response.data(upTo: 1 << 20)
@@ -63,7 +64,8 @@ private struct Faults: RequestMiddleware {
         switch random.fraction() {
         case ..<0.1: throw TransportError(.connectionLost)
         case ..<0.2:
-            return ExchangeResponse(status: 503, headers: ["Retry-After": "1"])
+            return ExchangeResponse(
+                status: 503, headers: ["Retry-After": "1"])
         default: return try await next(exchange)
         }
     }
@@ -86,7 +88,9 @@ struct MiddlewareExamples {
     func places() async throws {
         func make() -> Session {
             let session = Session(
-                configuration: SessionConfiguration { $0.middleware = [Stopwatch()] })
+                configuration: SessionConfiguration {
+                    $0.middleware = [Stopwatch()]
+                })
             return session
         }
         let session = Session(

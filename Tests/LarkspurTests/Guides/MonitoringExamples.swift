@@ -22,7 +22,8 @@ struct MonitoringExamples {
         let file = folder["log"]
         var redaction = Redaction.standard
         redaction.names.insert("salary")
-        let log = LogMonitor(level: .body, to: try .file(file), redacting: redaction)
+        let log = LogMonitor(
+            level: .body, to: try .file(file), redacting: redaction)
         #expect(FileManager.default.fileExists(atPath: file.path))
         _ = log
         let tenant = "hidden"
@@ -62,7 +63,9 @@ struct MonitoringExamples {
         let printer = ClosureEventMonitor { request, event in
             guard case .serialize(let event) = event else { return }
             let type = event.valueType.map { "\($0)" } ?? "nothing"
-            print(request.id, event.response, type, event.response.excerpt() ?? "")
+            print(
+                request.id, event.response, type,
+                event.response.excerpt() ?? "")
         }
         let request = await log.session().request("http://h/").eventMonitor(printer)
         #expect(try await request.serializingString().value == "ok")

@@ -44,7 +44,8 @@ struct NewcomerExamples {
     @Test("A query is beside a body")
     func queries() async throws {
         let session = log.session().extending { $0.baseURL = "https://api.example.com" }
-        let listed = await session.request("users", query: ["page": 2, "all": true])
+        let listed = await session.request(
+            "users", query: ["page": 2, "all": true])
         // swift-format-ignore
         let noted = await session.request(
             "users", method: .post, query: ["notify": true],

@@ -33,11 +33,16 @@ struct SecurityExamples {
     @Test("Hosts of a store are reached over TLS")
     func hsts() async throws {
         let file = folder["hosts.json"]
-        let strict = Session(configuration: SessionConfiguration { $0.hsts = HSTSStore() })
+        let strict = Session(
+            configuration: SessionConfiguration { $0.hsts = HSTSStore() })
         #expect(strict.configuration.hsts != nil)
         let hosts = try HSTSStore(file: file)
-        hosts.set(.init("example.com", includesSubdomains: true, expires: .distantFuture))
-        let session = Session(configuration: SessionConfiguration { $0.hsts = hosts })
+        hosts.set(
+            .init(
+                "example.com", includesSubdomains: true,
+                expires: .distantFuture))
+        let session = Session(
+            configuration: SessionConfiguration { $0.hsts = hosts })
         #expect(try hosts.secured(try RequestURL("http://www.example.com/")).text == "https://www.example.com/")
         #expect(session.configuration.hsts === hosts)
         try await hosts.save()
@@ -117,16 +122,21 @@ struct SecurityExamples {
         var configuration = SessionConfiguration.bare
         configuration.options.redirects = .follow(limit: 5)
         configuration.redirectHandler = Redirector { redirect in
-            try redirect.proposal.url.host == "api.example.com" ? .follow : .doNotFollow
+            try redirect.proposal.url.host == "api.example.com"
+                ? .follow : .doNotFollow
         }
         let session = log.session(configuration) { request, _ in
             request.url.path == "/b" ? .text("ok") : .redirect(to: "https://api.example.com/b")
         }
-        let login = await session.request(url) { $0.options.redirects = .deliver }
+        let login = await session.request(url) {
+            $0.options.redirects = .deliver
+        }
         let request = await session.request(url).redirect(using: .doNotFollow)
         // swift-format-ignore
         let marked = await session.request(url).redirect(
-            using: .modify { request, _ in request.headers["X-Redirected"] = "yes" })
+            using: .modify { request, _ in
+                request.headers["X-Redirected"] = "yes"
+            })
         let plain = await session.request(url)
         var statuses: [Int?] = []
         for request in [login, request, marked, plain] {
@@ -151,7 +161,8 @@ struct SecurityExamples {
             _ = try await inbox.serializingJSON().value
         }
         func jarOfAFile(_ folder: URL) async throws -> Session {
-            let jar = try CookieJar(file: folder.appendingPathComponent("cookies.json"))
+            let jar = try CookieJar(
+                file: folder.appendingPathComponent("cookies.json"))
             let session = Session(
                 configuration: SessionConfiguration { $0.cookieJar = jar })
 
@@ -167,7 +178,9 @@ struct SecurityExamples {
         let theme = try Cookie(
             name: "theme", value: "dark", domain: "example.com", isHostOnly: false)
         session.cookieJar?.set(theme)
-        let request = await session.request(url) { $0.options.usesCookieJar = false }
+        let request = await session.request(url) {
+            $0.options.usesCookieJar = false
+        }
         _ = try await request.serializingData().value
         _ = try await session.request(url).serializingData().value
         #expect(log.requests.map { $0["Cookie"] } == [nil, "theme=dark"])
@@ -175,7 +188,8 @@ struct SecurityExamples {
             let home = try RequestURL("https://example.com/")
             print(session.cookieJar?.cookies(for: home) ?? [])
             let theme = try Cookie(
-                name: "theme", value: "dark", domain: "example.com", isHostOnly: false)
+                name: "theme", value: "dark", domain: "example.com",
+                isHostOnly: false)
             session.cookieJar?.set(theme)
             session.cookieJar?.removeAll { $0.domain == "example.com" }
         }

@@ -10,18 +10,30 @@ struct SwiftLogMonitor: EventMonitor {
     let logger: Logging.Logger
 
     func request(_ request: any Request, did event: RequestEvent) {
-        var fields: Logging.Logger.Metadata = ["request": "\(request.id)"]
-        if let status = request.head?.status { fields["status"] = "\(status)" }
+        var fields: Logging.Logger.Metadata = [
+            "request": "\(request.id)"
+        ]
+        if let status = request.head?.status {
+            fields["status"] = "\(status)"
+        }
         switch event {
-        case .finish(nil): logger.log(level: .info, "\(request)", metadata: fields)
-        case .finish(let error?): logger.log(level: .warning, "\(error)", metadata: fields)
-        case .retry(let error, _): logger.log(level: .notice, "retry: \(error)", metadata: fields)
-        case .advise(let advice): logger.log(level: .warning, "\(advice)", metadata: fields)
+        case .finish(nil):
+            logger.log(level: .info, "\(request)", metadata: fields)
+        case .finish(let error?):
+            logger.log(level: .warning, "\(error)", metadata: fields)
+        case .retry(let error, _):
+            logger.log(
+                level: .notice, "retry: \(error)", metadata: fields)
+        case .advise(let advice):
+            logger.log(level: .warning, "\(advice)", metadata: fields)
         default: break
         }
     }
 
-    func didMiss(_ requests: Int) { logger.log(level: .warning, "\(requests) requests are not logged") }
+    func didMiss(_ requests: Int) {
+        logger.log(
+            level: .warning, "\(requests) requests are not logged")
+    }
 }
 
 struct SwiftMetricsMonitor: EventMonitor {
@@ -31,12 +43,14 @@ struct SwiftMetricsMonitor: EventMonitor {
         case .finish(let error):
             let outcome = error?.code.rawValue ?? "success"
             Metrics.Counter(
-                label: "http_client_requests", dimensions: [("host", host), ("outcome", outcome)]
+                label: "http_client_requests",
+                dimensions: [("host", host), ("outcome", outcome)]
             ).increment()
         case .gatherMetrics(let metrics):
             guard let total = metrics.total else { return }
-            Metrics.Timer(label: "http_client_hop", dimensions: [("host", host)])
-                .recordNanoseconds(Int64(total / .nanoseconds(1)))
+            Metrics.Timer(
+                label: "http_client_hop", dimensions: [("host", host)]
+            ).recordNanoseconds(Int64(total / .nanoseconds(1)))
         default: break
         }
     }
@@ -44,8 +58,18 @@ struct SwiftMetricsMonitor: EventMonitor {
 
 struct TracingBridge: SpanRecorder {
     struct Fields: Injector, Extractor {
-        func inject(_ value: String, forKey key: String, into fields: inout [String: String]) { fields[key] = value }
-        func extract(key: String, from fields: [String: String]) -> String? { fields[key] }
+        func inject(
+            _ value: String, forKey key: String,
+            into fields: inout [String: String]
+        ) {
+            fields[key] = value
+        }
+
+        func extract(
+            key: String, from fields: [String: String]
+        ) -> String? {
+            fields[key]
+        }
     }
 
     struct Active: TraceSpan {
@@ -54,7 +78,9 @@ struct TracingBridge: SpanRecorder {
 
         func end(_ end: SpanEnd) {
             TracingBridge.add(end.attributes, to: span)
-            if end.isError { span.setStatus(Tracing.SpanStatus(code: .error)) }
+            if end.isError {
+                span.setStatus(Tracing.SpanStatus(code: .error))
+            }
             span.end()
         }
     }
@@ -62,21 +88,36 @@ struct TracingBridge: SpanRecorder {
     func start(_ start: SpanStart) -> any TraceSpan {
         var context = ServiceContext.current ?? .topLevel
         if let parent = start.parent {
-            let fields = ["traceparent": parent.traceparent, "tracestate": "\(parent.state)"]
-            InstrumentationSystem.instrument.extract(fields, into: &context, using: Fields())
+            let fields = [
+                "traceparent": parent.traceparent,
+                "tracestate": "\(parent.state)",
+            ]
+            InstrumentationSystem.instrument.extract(
+                fields, into: &context, using: Fields())
         }
-        let span = Tracing.startSpan(start.name, context: context, ofKind: start.kind == .hop ? .client : .internal)
+        let span = Tracing.startSpan(
+            start.name, context: context,
+            ofKind: start.kind == .hop ? .client : .internal)
         Self.add(start.attributes, to: span)
         var fields: [String: String] = [:]
-        InstrumentationSystem.instrument.inject(span.context, into: &fields, using: Fields())
-        let sent = TraceContext(traceparent: fields["traceparent"] ?? "", tracestate: fields["tracestate"])
+        InstrumentationSystem.instrument.inject(
+            span.context, into: &fields, using: Fields())
+        let sent = TraceContext(
+            traceparent: fields["traceparent"] ?? "",
+            tracestate: fields["tracestate"])
         return Active(span: span, context: sent ?? start.makeContext())
     }
 
-    static func add(_ attributes: [String: SpanValue], to span: any Tracing.Span) {
+    static func add(
+        _ attributes: [String: SpanValue], to span: any Tracing.Span
+    ) {
         for (name, value) in attributes {
-            if case .int(let number) = value { span.attributes[name] = number }
-            if case .string(let text) = value { span.attributes[name] = text }
+            if case .int(let number) = value {
+                span.attributes[name] = number
+            }
+            if case .string(let text) = value {
+                span.attributes[name] = text
+            }
         }
     }
 }
@@ -98,32 +139,55 @@ struct OpenAPITransport: OpenAPIRuntime.ClientTransport {
     let session: Session
 
     func send(
-        _ request: HTTPTypes.HTTPRequest, body: OpenAPIRuntime.HTTPBody?, baseURL: URL, operationID: String
-    ) async throws -> (HTTPTypes.HTTPResponse, OpenAPIRuntime.HTTPBody?) {
+        _ request: HTTPTypes.HTTPRequest,
+        body: OpenAPIRuntime.HTTPBody?,
+        baseURL: URL, operationID: String
+    ) async throws -> (
+        HTTPTypes.HTTPResponse, OpenAPIRuntime.HTTPBody?
+    ) {
         var base = baseURL.absoluteString
         if base.hasSuffix("/") { base.removeLast() }
         var headers = HTTPHeaders()
-        for field in request.headerFields { headers.add(name: field.name.rawName, value: field.value) }
+        for field in request.headerFields {
+            headers.add(name: field.name.rawName, value: field.value)
+        }
         let stream = await session.streamRequest(
-            base + (request.path ?? ""), method: HTTPMethod(rawValue: request.method.rawValue), headers: headers,
-            body: body.map(content))
+            base + (request.path ?? ""),
+            method: HTTPMethod(rawValue: request.method.rawValue),
+            headers: headers, body: body.map(content))
         let response = try await stream.response()
         var fields = HTTPTypes.HTTPFields()
         for field in response.headers {
-            guard let name = HTTPTypes.HTTPField.Name(field.name) else { continue }
-            fields.append(HTTPTypes.HTTPField(name: name, value: field.value))
+            guard let name = HTTPTypes.HTTPField.Name(field.name) else {
+                continue
+            }
+            fields.append(
+                HTTPTypes.HTTPField(name: name, value: field.value))
         }
-        // The length of the field is that of the encoded body, which may be another one.
+        // The length of the field is that of the encoded body, which
+        // may be another one.
         let bytes = OpenAPIRuntime.HTTPBody(
-            response.bytes.map { ArraySlice($0) }, length: .unknown, iterationBehavior: .single)
-        let status = HTTPTypes.HTTPResponse.Status(code: response.statusCode)
-        return (HTTPTypes.HTTPResponse(status: status, headerFields: fields), bytes)
+            response.bytes.map { ArraySlice($0) }, length: .unknown,
+            iterationBehavior: .single)
+        let status = HTTPTypes.HTTPResponse.Status(
+            code: response.statusCode)
+        let head = HTTPTypes.HTTPResponse(
+            status: status, headerFields: fields)
+        return (head, bytes)
     }
 
-    private func content(_ body: OpenAPIRuntime.HTTPBody) -> RequestContent {
-        let length: UInt64? = if case .known(let count) = body.length { UInt64(count) } else { nil }
+    private func content(
+        _ body: OpenAPIRuntime.HTTPBody
+    ) -> RequestContent {
+        let length: UInt64? =
+            if case .known(let count) = body.length {
+                UInt64(count)
+            } else {
+                nil
+            }
         return body.iterationBehavior == .multiple
-            ? .sequence(length: length) { body } : .sequence(body, length: length)
+            ? .sequence(length: length) { body }
+            : .sequence(body, length: length)
     }
 }
 

@@ -10,7 +10,8 @@ struct Versioned: RequestAdapter {
 
     // swift-format-ignore
     func adapt(
-        _ request: inout OutgoingRequest, using state: RequestAdapterState
+        _ request: inout OutgoingRequest,
+        using state: RequestAdapterState
     ) async throws {
         request.headers.update(name: "X-Version", value: version)
     }
@@ -27,7 +28,8 @@ struct Fallback: RequestMiddleware {
             return try await next(exchange)
         } catch let error as RequestError where error.isConnectivity {
             var other = exchange
-            other.request.url = try RequestURL("https://\(host)\(exchange.request.url.path)")
+            let path = exchange.request.url.path
+            other.request.url = try RequestURL("https://\(host)\(path)")
             return try await next(other)
         }
     }
@@ -44,9 +46,12 @@ struct Careful: RequestRetrier {
 
     // swift-format-ignore
     func retry(
-        _ request: any Request, for session: Session, dueTo error: RequestError
+        _ request: any Request, for session: Session,
+        dueTo error: RequestError
     ) async -> RetryResult {
-        if error.responseHead?.headers["X-Maintenance"] != nil { return .doNotRetry }
+        if error.responseHead?.headers["X-Maintenance"] != nil {
+            return .doNotRetry
+        }
         return await policy.retry(request, for: session, dueTo: error)
     }
 }
@@ -59,7 +64,8 @@ struct SubclassingExamples {
     func adapter() async throws {
         // swift-format-ignore
         let versioned = Session(
-            configuration: .validated, interceptor: .adapter(Versioned(version: "7")))
+            configuration: .validated,
+            interceptor: .adapter(Versioned(version: "7")))
         #expect(versioned.configuration.interceptors.count == 1)
         _ = try await log.session(interceptor: .adapter(Versioned(version: "7"))).request("http://h/")
             .serializingData().value

@@ -69,7 +69,9 @@ struct TestingExamples {
             #expect(server.requests.first?.headers["Accept"] != nil)
 
             server.on("GET", "/slow") { _ in .text("at last").after(.seconds(2)) }
-            server.on("GET", "/cut") { _ in .text("a long text").truncated(after: 4) }
+            server.on("GET", "/cut") { _ in
+                .text("a long text").truncated(after: 4)
+            }
             server.on("GET", "/drip") { _ in
                 .text("a long text").dripping(bytes: 1, every: .milliseconds(10))
             }
@@ -127,7 +129,8 @@ struct TestingExamples {
         let request = await recorded.request("https://api.example.com/old")
         _ = await request.serializingData().response
         await recorder.wait { $0.contains { $0.name == "finish" } }
-        #expect(recorder.names(of: request).filter { $0 == "redirect" }.count == 1)
+        let names = recorder.names(of: request)
+        #expect(names.filter { $0 == "redirect" }.count == 1)
         #expect(recorder.violations.isEmpty)
     }
 }

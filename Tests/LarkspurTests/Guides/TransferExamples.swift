@@ -28,7 +28,8 @@ struct TransferExamples {
         let (data, photo, lines) = (Data("text".utf8), try folder.write("text".utf8, to: "photo.png"), Self.lines)
         let fromMemory = await session.upload(
             data, to: "https://api.example.com/notes/7", method: .put)
-        let fromDisk = await session.upload(photo, to: "https://api.example.com/photos")
+        let fromDisk = await session.upload(
+            photo, to: "https://api.example.com/photos")
         let fromCode = await session.upload(
             .sequence { lines() }, to: "https://api.example.com/log")
         for request in [fromMemory, fromDisk, fromCode] { _ = try await request.serializingData().value }
@@ -36,7 +37,8 @@ struct TransferExamples {
 
         let text = "text"
         let stored = await session.request(
-            "https://api.example.com/notes/7", method: .put, parameters: ["version": 2],
+            "https://api.example.com/notes/7", method: .put,
+            parameters: ["version": 2],
             body: .json(["text": text, "stars": 5]))
         _ = try await stored.serializingData().value
         #expect(log.requests.last?.url.query == "version=2" && log.requests.last?.text?.hasPrefix("{") == true)
@@ -50,7 +52,9 @@ struct TransferExamples {
                     mimeType: "text/plain")
             }, to: "https://api.example.com/photos"
         ).validate()
-        for await progress in upload.uploadProgress { print(progress.fraction ?? 0) }
+        for await progress in upload.uploadProgress {
+            print(progress.fraction ?? 0)
+        }
         let reply = try await upload.serializingJSON().value
         #expect(reply["name"] == "Ada")
     }
@@ -119,14 +123,20 @@ struct TransferExamples {
         for try await chunk in await session.streamRequest(url).bytes {
             print(chunk.count)
         }
-        for try await line in await session.streamRequest(url).lines { print(line) }
+        for try await line in await session.streamRequest(url).lines {
+            print(line)
+        }
         // A character is never split between two texts.
-        for try await text in await session.streamRequest(url).strings { print(text) }
+        for try await text in await session.streamRequest(url).strings {
+            print(text)
+        }
         let ticks = await session.streamRequest(url)
             .decodables(of: Tick.self, framing: .jsonLines)
         for try await tick in ticks { show(tick) }
         let request = await session.streamRequest(url)
-        request.responseStreamDecodable(of: Tick.self, framing: .jsonLines) { stream in
+        request.responseStreamDecodable(
+            of: Tick.self, framing: .jsonLines
+        ) { stream in
             switch stream.event {
             case .stream(let result): show(result)
             case .complete(let completion): print(completion.error ?? "done")

@@ -50,8 +50,9 @@ struct URLSessionExamples {
     @Test("Files are sent and received")
     func files() async throws {
         let file = try folder.write("text".utf8, to: "film.mp4")
-        let upload = await session.upload(file, to: "https://api.example.com/films")
-            .validate()
+        let upload = await session.upload(
+            file, to: "https://api.example.com/films"
+        ).validate()
         for await progress in upload.uploadProgress {
             print(progress.fraction ?? 0)
         }
@@ -80,7 +81,9 @@ struct URLSessionExamples {
                 Credential(username: "ada", password: password),
                 for: "https://api.example.com")
             let known = Session(
-                configuration: SessionConfiguration { $0.credentials = credentials })
+                configuration: SessionConfiguration {
+                    $0.credentials = credentials
+                })
             return known
         }
         let asking = log.transport { request, _ in
@@ -129,7 +132,8 @@ struct URLSessionExamples {
     @Test("A session with a jar has its cookies, and one with a stub needs no network")
     func rest() async throws {
         func remember(in folder: URL) throws -> Session {
-            let jar = try CookieJar(file: folder.appendingPathComponent("cookies.json"))
+            let jar = try CookieJar(
+                file: folder.appendingPathComponent("cookies.json"))
             jar.setCookies(of: .shared)
             let remembering = Session(
                 configuration: SessionConfiguration { $0.cookieJar = jar })
