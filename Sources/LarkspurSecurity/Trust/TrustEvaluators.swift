@@ -170,6 +170,12 @@ extension ServerTrustEvaluating where Self == DisabledTrustEvaluator {
 extension ServerTrustEvaluating where Self == PinnedKeysTrustEvaluator {
     /// Returns an evaluator that requires one of the pinned keys, in addition to the system's verification.
     public static func pinnedKeys(_ pins: PublicKeyPin...) -> Self { PinnedKeysTrustEvaluator(pins) }
+
+    /// Returns an evaluator that requires the public key of one of these certificates, in addition to the system's
+    /// verification. Without certificates no server is trusted.
+    public static func pinnedKeys(of certificates: [Certificate]) -> Self {
+        PinnedKeysTrustEvaluator(certificates.map(\.pin))
+    }
 }
 
 extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {

@@ -84,6 +84,24 @@ struct SecurityExamples {
         #endif
     }
 
+    @Test("Pins come from a folder of certificates")
+    func folderOfPins() throws {
+        let folder = folder["pins"]
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        try Data(Certificate.own).write(to: folder.appendingPathComponent("own.cer"))
+        // swift-format-ignore
+        func make() throws -> ServerTrustManager {
+            let certificates = try Certificate.all(inFolder: folder)
+            let pinned = ServerTrustManager(evaluators: [
+                "api.example.com": .pinnedKeys(of: certificates),
+                "self-signed.example.com": PinnedCertificatesTrustEvaluator(
+                    certificates, performDefaultValidation: false),
+            ])
+            return pinned
+        }
+        #expect(try make().evaluator(for: "api.example.com") is PinnedKeysTrustEvaluator)
+    }
+
     #if os(Linux)
         @Test("Routes are set for a transport")
         func connections() async throws {
