@@ -8,6 +8,10 @@
 /// asks the next retrier at once, and so it never retries in a loop. It asks the next retrier also when `maximumWait`
 /// has passed or the request has had `limit` such failures.
 ///
+/// ``requiredInterfaces`` and ``prohibitedInterfaces`` limit the interfaces for which the retrier waits:
+///
+///     let retrier = OfflineRetrier(maximumWait: .seconds(60), prohibitedInterfaces: [.cellular])
+///
 /// A request is retried by the rules of ``RetryPolicy``: its method is among `methods`, or it has an idempotency key,
 /// and its body can be sent again. The retry budget is not charged, because requests without a network load no server.
 /// A cancel or the total timeout of the request ends the wait. The time is measured by the session's clock.
@@ -27,6 +31,16 @@ public struct OfflineRetrier: KeySettingRetrier {
     /// The header field that makes POST and PATCH safe to retry. With it, these methods are retried too; nil by
     /// default.
     public var idempotencyKey: RetryPolicy.IdempotencyKey?
+    /// The kinds of interfaces of which the network needs at least one; empty by default, which means that every kind
+    /// is enough.
+    ///
+    /// While the network is reachable only over other kinds, the retrier waits as if it were not reachable. The system
+    /// chooses the interface of the retried request: ``NetworkStatus/interfaces`` says which kinds it can choose from.
+    /// An unknown status counts as one of the required kinds.
+    public var requiredInterfaces: Set<NetworkStatus.InterfaceKind>
+    /// The kinds of interfaces that do not count; empty by default. While the network is reachable only over these
+    /// kinds, the retrier waits as if it were not reachable.
+    public var prohibitedInterfaces: Set<NetworkStatus.InterfaceKind>
 
     private let monitor: NetworkMonitor
 
@@ -40,13 +54,16 @@ public struct OfflineRetrier: KeySettingRetrier {
     public init(
         maximumWait: Duration = .seconds(5), limit: Int = 3, methods: Set<HTTPMethod> = RetryPolicy.idempotentMethods,
         codes: Set<RequestError.Code> = Self.connectivityCodes, idempotencyKey: RetryPolicy.IdempotencyKey? = nil,
-        monitor: NetworkMonitor = .shared
+        requiredInterfaces: Set<NetworkStatus.InterfaceKind> = [],
+        prohibitedInterfaces: Set<NetworkStatus.InterfaceKind> = [], monitor: NetworkMonitor = .shared
     ) {
         self.maximumWait = maximumWait
         self.limit = limit
         self.methods = methods
         self.codes = codes
         self.idempotencyKey = idempotencyKey
+        self.requiredInterfaces = requiredInterfaces
+        self.prohibitedInterfaces = prohibitedInterfaces
         self.monitor = monitor
     }
 
@@ -64,7 +81,8 @@ public struct OfflineRetrier: KeySettingRetrier {
         let host = (attempt.lastHop?.request ?? attempt.request)?.url.host.map(String.init)
         let isLookup = error.code == .nameLookup
         let isReachable: @Sendable (HostRoute?, NetworkStatus) -> Bool = { route, status in
-            switch route {
+            guard hasInterface(status) else { return false }
+            return switch route {
             case .exists: true
             case .missing: false
             case nil, .unknownName: status.isReachable
@@ -81,12 +99,26 @@ public struct OfflineRetrier: KeySettingRetrier {
         return result == .reachable ? .retry : .doNotRetry
     }
 
+    private func hasInterface(_ status: NetworkStatus) -> Bool {
+        if !status.isKnown || (requiredInterfaces.isEmpty && prohibitedInterfaces.isEmpty) { return true }
+        let allowed = status.interfaces.subtracting(prohibitedInterfaces)
+        return !(requiredInterfaces.isEmpty ? allowed : allowed.intersection(requiredInterfaces)).isEmpty
+    }
+
     var policy: RetryPolicy { RetryPolicy(methods: methods, idempotencyKey: idempotencyKey) }
 }
 
 extension RequestRetrier where Self == OfflineRetrier {
     /// Retries when the network is reachable again, if it is within this time; see ``OfflineRetrier``.
-    public static func whenReachable(within limit: Duration = .seconds(5)) -> Self {
-        OfflineRetrier(maximumWait: limit)
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum wait after each failure; 5 seconds by default.
+    ///   - required: The kinds of interfaces of which the network needs at least one; empty by default, for every kind.
+    ///   - prohibited: The kinds of interfaces that do not count; empty by default.
+    public static func whenReachable(
+        within limit: Duration = .seconds(5), requiredInterfaces required: Set<NetworkStatus.InterfaceKind> = [],
+        prohibitedInterfaces prohibited: Set<NetworkStatus.InterfaceKind> = []
+    ) -> Self {
+        OfflineRetrier(maximumWait: limit, requiredInterfaces: required, prohibitedInterfaces: prohibited)
     }
 }

@@ -201,6 +201,9 @@ struct AlamofireExamples {
             return patient
         }
         #expect(patience().configuration.interceptors.count == 1)
+        let homebound: OfflineRetrier = .whenReachable(
+            within: .seconds(60), prohibitedInterfaces: [.cellular])
+        #expect(homebound.prohibitedInterfaces == [.cellular])
 
         let login = await session.request("https://api.example.com/login")
             .redirect(using: .doNotFollow)

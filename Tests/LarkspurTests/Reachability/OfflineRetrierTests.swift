@@ -18,11 +18,12 @@ struct OfflineRetrierTests {
     /// Returns a session with the retrier, and a next retrier that only records.
     private func session(
         limit: Int = 3, idempotencyKey: RetryPolicy.IdempotencyKey? = nil,
+        required: Set<NetworkStatus.InterfaceKind> = [], prohibited: Set<NetworkStatus.InterfaceKind> = [],
         answering answer: @escaping @Sendable (TransportRequest, Int) -> StubAnswer
     ) -> Session {
         let retrier = OfflineRetrier(
-            maximumWait: .seconds(30), limit: limit, idempotencyKey: idempotencyKey,
-            monitor: NetworkMonitor(source: network))
+            maximumWait: .seconds(30), limit: limit, idempotencyKey: idempotencyKey, requiredInterfaces: required,
+            prohibitedInterfaces: prohibited, monitor: NetworkMonitor(source: network))
         let next = Interceptor(retry: { [passedOn] _, _, error in
             passedOn.note("\(error.code)")
             return .doNotRetry
@@ -121,6 +122,57 @@ struct OfflineRetrierTests {
         network.become(routes: ["h": .exists])
         #expect(await response.error == nil)
         #expect(log.count == 3)
+    }
+
+    // MARK: Interfaces
+
+    private static let conditions:
+        [(required: Set<NetworkStatus.InterfaceKind>, prohibited: Set<NetworkStatus.InterfaceKind>)] = [
+            ([.wifi], []), ([.wifi, .wiredEthernet], []), ([], [.cellular]), ([.wifi], [.cellular]),
+            ([], [.cellular, .other]),
+        ]
+
+    private func status(over interfaces: Set<NetworkStatus.InterfaceKind>) -> NetworkStatus {
+        NetworkStatus(isReachable: true, interfaces: interfaces, supportsIPv4: true)
+    }
+
+    @Test("A network over other interfaces is waited out", arguments: 0..<conditions.count)
+    func interfaces(index: Int) async {
+        let (required, prohibited) = Self.conditions[index]
+        network.become(status(over: [.cellular]))
+        let session = session(required: required, prohibited: prohibited) { _, number in
+            number == 1 ? .failure(.connectionLost) : .text("ok")
+        }
+        async let response = response(session.request("http://h/"))
+        await network.watched.reached(1)
+        #expect(log.count == 1)
+        network.become(.unreachable)
+        network.become(status(over: [.cellular, .wifi]))
+        #expect(await response.error == nil)
+        #expect(log.count == 2 && passedOn.lines.isEmpty)
+        await network.cancelled.reached(1)
+    }
+
+    @Test("Over the wanted interface, or in an unknown network, the next retrier is asked at once")
+    func wantedInterface() async {
+        for status in [status(over: [.wifi]), status(over: [.cellular, .wifi]), .unknown] {
+            network.become(status)
+            let session = session(required: [.wifi], prohibited: [.cellular]) { _, _ in .failure(.connectionLost) }
+            #expect(await response(session.request("http://h/")).error?.code == .connectionLost)
+        }
+        #expect(log.count == 3 && passedOn.lines.count == 3 && network.watched.value == 0)
+    }
+
+    @Test("An interface that is required and prohibited never counts")
+    func contradiction() async {
+        network.become(status(over: [.wifi]))
+        let session = session(required: [.wifi], prohibited: [.wifi]) { _, _ in .failure(.connectionLost) }
+        async let response = response(session.request("http://h/"))
+        await network.watched.reached(1)
+        await clock.waitForSleepers()
+        clock.advance(by: .seconds(30))
+        #expect(await response.error?.code == .connectionLost)
+        #expect(log.count == 1 && passedOn.lines == ["connectionLost"])
     }
 
     // MARK: No retries
@@ -227,5 +279,8 @@ struct OfflineRetrierTests {
         #expect((retrier as? OfflineRetrier)?.maximumWait == .seconds(30))
         let parts = (interceptor as? Interceptor)?.interceptors
         #expect((parts?.first as? OfflineRetrier)?.maximumWait == .seconds(5))
+        let limited: any RequestRetrier = .whenReachable(requiredInterfaces: [.wifi], prohibitedInterfaces: [.cellular])
+        #expect((limited as? OfflineRetrier)?.requiredInterfaces == [.wifi])
+        #expect((limited as? OfflineRetrier)?.prohibitedInterfaces == [.cellular])
     }
 }
