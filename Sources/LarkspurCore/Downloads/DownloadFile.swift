@@ -73,8 +73,9 @@ package actor DownloadFile: BodyReceiver {
 
     private func claim() throws {
         switch destination?.kind {
-        case .file(let url): try prepareFolder(of: url)
-        case .suggested(let folder): try prepareFolder(of: folder.appendingPathComponent("name"), checking: false)
+        case .file(let url): try options.prepareFolder(of: url)
+        case .suggested(let folder):
+            try options.prepareFolder(of: folder.appendingPathComponent("name"), checking: false)
         case .custom, nil: break
         }
         let path = try resumed.map { try $0.partialFile.filePath } ?? destination?.partialPath
@@ -97,18 +98,6 @@ package actor DownloadFile: BodyReceiver {
         }
         request.askForRest(Resumption(offset: record.offset, validator: record.validator, total: record.total))
         return request
-    }
-
-    private func prepareFolder(of file: URL, checking: Bool = true) throws {
-        let path = try file.filePath
-        if options.contains(.createIntermediateDirectories) {
-            let folder = file.deletingLastPathComponent()
-            do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
-                throw RequestError(
-                    .fileUnwritable, "the folder \(folder.path) cannot be created: \(error)", underlying: error)
-            }
-        }
-        if checking { try DestinationRules.check(path, replacing: options.contains(.removePreviousFile)) }
     }
 
     // MARK: While the body arrives
@@ -135,7 +124,8 @@ package actor DownloadFile: BodyReceiver {
                     .unexpectedRange, "the server sent a part of the file, but the request was for all of it")
             }
             if case .suggested(let folder) = destination?.kind {
-                try prepareFolder(of: folder.appendingPathComponent(SuggestedName.of(head, from: hop.request.url)))
+                let name = SuggestedName.of(head, from: hop.request.url)
+                try options.prepareFolder(of: folder.appendingPathComponent(name))
             }
             try partial.restart(DownloadRecord(of: hop, url: url, partialFile: partial.url))
         }
@@ -214,7 +204,7 @@ package actor DownloadFile: BodyReceiver {
         case .suggested(let folder): return folder.appendingPathComponent(SuggestedName.of(head, from: request.url))
         case .custom(let choose):
             let url = try await choose(temporary, head)
-            if url != temporary { try prepareFolder(of: url) }
+            if url != temporary { try options.prepareFolder(of: url) }
             return url
         }
     }

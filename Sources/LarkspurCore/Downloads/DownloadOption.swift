@@ -67,4 +67,17 @@ extension [DownloadOption] {
         }
         return nil
     }
+
+    /// Creates the folder of a download's file, if an option says so, and checks whether the file may be moved there.
+    package func prepareFolder(of file: URL, checking: Bool = true) throws(RequestError) {
+        let path = try file.filePath
+        if contains(.createIntermediateDirectories) {
+            let folder = file.deletingLastPathComponent()
+            do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
+                throw RequestError(
+                    .fileUnwritable, "the folder \(folder.path) cannot be created: \(error)", underlying: error)
+            }
+        }
+        if checking { try DestinationRules.check(path, replacing: contains(.removePreviousFile)) }
+    }
 }

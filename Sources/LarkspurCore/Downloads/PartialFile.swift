@@ -5,12 +5,12 @@
 /// The number of received bytes is taken from the length of the partial file and not from the record. So the bytes and
 /// the record match even if the process is killed at any moment.
 package final class PartialFile {
-    let file: WritableFile
+    package let file: WritableFile
     private(set) var record: DownloadRecord?
 
-    var url: URL { URL(fileURLWithPath: file.path) }
+    package var url: URL { URL(fileURLWithPath: file.path) }
 
-    private var recordPath: String { file.path + ".json" }
+    package var recordPath: String { file.path + ".json" }
 
     /// - Parameter mode: The mode of a new file, reduced by the process's umask. If the mode gives access only to the
     ///   owner, an existing file also gets this mode.
@@ -26,7 +26,7 @@ package final class PartialFile {
     }
 
     /// The record with the file's current length; nil if a request cannot resume from the file.
-    var currentRecord: DownloadRecord? {
+    package var currentRecord: DownloadRecord? {
         guard file.length > 0, var record else { return nil }
         record.offset = file.length
         return record
@@ -34,7 +34,7 @@ package final class PartialFile {
 
     /// Empties the file and replaces the record. The file is emptied first, so that old bytes cannot be joined with the
     /// new record if the process is killed between the two steps.
-    func restart(_ record: DownloadRecord?) throws {
+    package func restart(_ record: DownloadRecord?) throws {
         if file.length > 0 { try file.truncate() }
         self.record = nil
         guard let record else {
@@ -54,7 +54,7 @@ package final class PartialFile {
         self.record = record
     }
 
-    func discard() {
+    package func discard() {
         unlink(file.path)
         unlink(recordPath)
     }

@@ -1,5 +1,5 @@
-/// A progress that several observers receive. The number of completed bytes never decreases. A new observer first gets
-/// the latest value. `end` ends the streams of all observers.
+/// A progress that several observers receive. The number of completed bytes never decreases, unless the total does. A
+/// new observer first gets the latest value. `end` ends the streams of all observers.
 package final class ProgressFeed: Sendable {
     private struct State {
         var latest: TransferProgress?
@@ -13,7 +13,8 @@ package final class ProgressFeed: Sendable {
     /// Sends a new value to the observers. Only one call may run at a time, so that the values arrive in order.
     package func advance(to completed: UInt64, of total: UInt64?) {
         box.withLock { state in
-            let progress = TransferProgress(completed: max(completed, state.latest?.completed ?? 0), total: total)
+            let completed = min(max(completed, state.latest?.completed ?? 0), total ?? .max)
+            let progress = TransferProgress(completed: completed, total: total)
             guard progress != state.latest else { return }
             state.latest = progress
             state.observers.send(progress)

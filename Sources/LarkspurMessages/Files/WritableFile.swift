@@ -65,19 +65,25 @@ package final class WritableFile {
     }
 
     package func append(_ bytes: UnsafeRawBufferPointer) throws(RequestError) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let piece = UnsafeRawBufferPointer(rebasing: rest)
-            let count = pwrite(descriptor, piece.baseAddress, piece.count, off_t(clamping: length))
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .system("written", path) }
-            length += UInt64(count)
-            rest = rest.dropFirst(count)
-        }
+        try write(bytes, at: length)
         // Start writing to disk early, so that `flush` has to wait for fewer bytes.
         guard length - flushing >= Self.flushInterval else { return }
         FileFlush.begin(descriptor, from: flushing, count: length - flushing)
         flushing = length
+    }
+
+    /// Writes the bytes at this position. If the file is shorter, it grows, and zeros fill the gap.
+    package func write(_ bytes: UnsafeRawBufferPointer, at position: UInt64) throws(RequestError) {
+        var (rest, position) = (bytes[...], position)
+        while !rest.isEmpty {
+            let piece = UnsafeRawBufferPointer(rebasing: rest)
+            let count = pwrite(descriptor, piece.baseAddress, piece.count, off_t(clamping: position))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw .system("written", path) }
+            position += UInt64(count)
+            length = max(length, position)
+            rest = rest.dropFirst(count)
+        }
     }
 
     package func append(_ data: Data) throws {

@@ -219,16 +219,9 @@ struct ResumableUploadRun {
             return
         }
         guard isTemporary(error) else { throw error }
-        switch plan.schedule.step(retry: failures, after: error.responseHead) {
-        case .stop: throw error
-        case .refuse(let refusal): throw error.refusingRetry(refusal.reason)
-        case .retry(let delays):
-            if let refusal = plan.session.context.withdrawRetry() { throw error.refusingRetry(refusal.reason) }
-            let configuration = plan.session.configuration
-            failures += 1
-            isRetry = true
-            try? await configuration.clock.sleep(for: configuration.random.duration(in: delays))
-        }
+        try await plan.session.waitForRetry(number: failures, of: plan.schedule, after: error)
+        failures += 1
+        isRetry = true
     }
 
     private func isTemporary(_ error: RequestError) -> Bool {

@@ -37,17 +37,7 @@ extension Session {
         ResumableUpload(
             ResumableUploadPlan(
                 session: self, file: file, target: url, method: method, metadata: metadata, headers: headers,
-                chunkSize: max(1, chunkSize ?? .max), schedule: .upload(retryLimit, maximumRetryAfter),
+                chunkSize: max(1, chunkSize ?? .max), schedule: .transfer(retryLimit, maximumRetryAfter),
                 interceptor: interceptor, record: record))
-    }
-}
-
-extension RetrySchedule {
-    /// Returns the schedule of retries. The schedule applies to all HTTP methods, because the upload protocols make
-    /// each request repeatable.
-    fileprivate static func upload(_ limit: Int, _ maximumRetryAfter: Duration) -> RetrySchedule {
-        RetrySchedule(
-            limit: limit, backoff: RetryPolicy.Backoff(scale: .milliseconds(250), cap: .seconds(30)),
-            maximumRetryAfter: maximumRetryAfter)
     }
 }

@@ -111,6 +111,18 @@ struct TransferExamples {
         #expect(await checked.serializingFile().response.error?.code == .checksumMismatch)
     }
 
+    @Test("A download over several connections has a progress and a value")
+    func segments() async throws {
+        let session = log.session { _, _ in .text("text") }
+        let film = folder["film.mp4"]
+        let download = await session.download(url, to: film, segments: 4)
+        for await progress in download.progress {
+            print(progress.completed, progress.total ?? 0)
+        }
+        let whole = try await download.value
+        #expect(whole == film)
+    }
+
     @Test("Streams are read as chunks, lines, strings and values")
     func streams() async throws {
         @Sendable func show(_ tick: Tick) { #expect(tick.price == 7) }
