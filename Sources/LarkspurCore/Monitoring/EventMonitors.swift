@@ -22,9 +22,7 @@ public struct CompositeEventMonitor: EventMonitor {
 
     public func request(_ request: any Request, did event: RequestEvent) {
         for monitor in monitors {
-            if !event.dependsOnReader {
-                monitor.request(request, did: event)
-            } else if let event = event.cut(to: monitor.bodyLimit, monitor.parsingInterval) {
+            if let event = event.cut(to: monitor.bodyLimit, monitor.parsingInterval) {
                 monitor.request(request, did: event)
             }
         }

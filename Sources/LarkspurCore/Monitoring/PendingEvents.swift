@@ -5,20 +5,10 @@
 /// the changes: for example, it never gets the end of a hop before its beginning.
 struct PendingEvents {
     struct Entry: Sendable {
-        /// The event; nil after the delivery.
-        private var event: EventQueue.Entry?
-        private let queues: [MonitorQueue]
-
-        init(_ event: EventQueue.Entry, for queues: [MonitorQueue]) { (self.event, self.queues) = (event, queues) }
-
-        /// Passes the event to the monitors. The last of them gets the event itself, and the others get copies.
-        mutating func deliver() {
-            for index in queues.indices.dropLast() {
-                var copy = event
-                queues[index].post(&copy)
-            }
-            queues.last?.post(&event)
-        }
+        let event: RequestEvent
+        let request: any Request
+        let occurrence: EventQueue.Occurrence
+        let queues: [MonitorQueue]
     }
 
     private var entries: [Entry] = []
@@ -26,22 +16,19 @@ struct PendingEvents {
 
     mutating func add(_ entry: Entry) { entries.append(entry) }
 
-    /// Moves the events that the caller must deliver to an empty array. If another thread is already delivering, that
-    /// thread also delivers the new events, and the array stays empty.
-    ///
-    /// The array is a parameter and not a result, so that the caller has its only reference. Otherwise the delivery
-    /// would copy it.
-    mutating func begin(_ events: inout [Entry]) {
-        guard !entries.isEmpty, !isBeingDelivered else { return }
+    /// Returns the events that the caller must deliver. If another thread is already delivering, that thread also
+    /// delivers the new events, and this call returns none.
+    mutating func begin() -> [Entry] {
+        guard !entries.isEmpty, !isBeingDelivered else { return [] }
         isBeingDelivered = true
-        swap(&entries, &events)
+        return next()
     }
 
-    /// Moves the events that were added during a delivery to an empty array. If there are none, the delivery ends. The
-    /// memory of the array is used for later events.
-    mutating func next(_ events: inout [Entry]) {
+    /// Returns the events that were added during a delivery. If there are none, the delivery ends.
+    mutating func next() -> [Entry] {
         if entries.isEmpty { isBeingDelivered = false }
-        swap(&entries, &events)
+        defer { entries = [] }
+        return entries
     }
 }
 
@@ -63,22 +50,16 @@ extension RequestState {
         let isOutside = phase == .idle || keptOwner == nil
         pendingEvents.add(
             PendingEvents.Entry(
-                EventQueue.Entry(
-                    request: owner, event: event(), occurrence: isFirst ? .first : isOutside ? .outside : .inside),
-                for: settings.content.monitors))
+                event: event(), request: owner, occurrence: isFirst ? .first : isOutside ? .outside : .inside,
+                queues: settings.content.monitors))
     }
 }
 
 extension RequestCore {
     /// Changes the state, and delivers the events that the change has added.
     func update<Value: Sendable>(_ change: (inout RequestState) -> Value) -> Value {
-        var events: [PendingEvents.Entry] = []
-        let value = box.withLock { state in
-            let value = change(&state)
-            state.pendingEvents.begin(&events)
-            return value
-        }
-        post(&events)
+        let (value, events) = box.withLock { (change(&$0), $0.pendingEvents.begin()) }
+        post(events)
         return value
     }
 
@@ -89,23 +70,23 @@ extension RequestCore {
         update { $0.note(event, isLate: isLate) }
     }
 
-    func postNoted() {
-        var events: [PendingEvents.Entry] = []
-        box.withLock { $0.pendingEvents.begin(&events) }
-        post(&events)
-    }
+    func postNoted() { post(box.withLock { $0.pendingEvents.begin() }) }
 
     @inline(__always)
-    func post(_ events: inout [PendingEvents.Entry]) {
-        if !events.isEmpty { deliver(&events) }
+    func post(_ events: [PendingEvents.Entry]) {
+        if !events.isEmpty { deliver(events) }
     }
 
-    private func deliver(_ events: inout [PendingEvents.Entry]) {
+    private func deliver(_ first: [PendingEvents.Entry]) {
+        var events = first
         while !events.isEmpty {
-            for index in events.indices { events[index].deliver() }
-            // The delivered events are released here, because a release must not run under the lock.
-            while events.popLast() != nil {}
-            box.withLock { $0.pendingEvents.next(&events) }
+            // An index, because an iterator would copy each entry.
+            for index in events.indices {
+                for queue in events[index].queues {
+                    queue.post(events[index].event, from: events[index].request, events[index].occurrence)
+                }
+            }
+            events = box.withLock { $0.pendingEvents.next() }
         }
     }
 }

@@ -1,5 +1,5 @@
 /// The type of a type-erased response and the duration of its serializer, for monitors.
-protocol SerializedBox: AnyObject, Sendable {
+protocol SerializedBox {
     var valueType: any Any.Type { get }
     var duration: Duration { get }
 }

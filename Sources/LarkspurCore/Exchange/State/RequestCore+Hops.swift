@@ -40,7 +40,7 @@ extension RequestCore {
             for: final, id: context.registerTask(of: self), delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let beginning = update { state in
+        let beginning = box.withLock { state in
             state.begin(HopProgress(task, kept, sink, waiter, isGated: isGated, draft: draft), sending: sent)
         }
         return act(on: beginning, of: task, sending: sent)
@@ -50,6 +50,7 @@ extension RequestCore {
     private func act(
         on beginning: RequestState.HopBeginning, of task: any TransportTask, sending sent: OutgoingRequest
     ) -> RequestPhase.Verdict {
+        post(beginning.events)
         guard beginning.verdict == .proceed else {
             context.remove(task.id)
             task.cancel()
@@ -106,18 +107,15 @@ extension RequestCore {
 
     /// Handles an event of the transport, on the transport's thread.
     package func receive(_ event: TransportEvent, for id: TransportTaskID) {
-        var events: [PendingEvents.Entry] = []
-        let (action, news) = box.withLock { state in
-            let action = state.receive(event, for: id)
-            state.pendingEvents.begin(&events)
-            return (action, state.news(of: event, for: id))
+        let (action, events, news) = box.withLock { state in
+            (state.receive(event, for: id), state.pendingEvents.begin(), state.news(of: event, for: id))
         }
         // Before the event, so that who learns of the wait finds that the time stands still.
         if case .admission(let part) = event { adjustAttemptTimeout(to: part, of: id) }
         if case .metrics(let metrics) = event, metrics.repetitions > 0 {
             context.retryAccount?.charge(metrics.repetitions)
         }
-        post(&events)
+        post(events)
         if let news { tell(news) }
         switch action {
         case .none: break

@@ -267,24 +267,19 @@ package final class RequestCore: Sendable {
         after held: HeldResponse? = nil, finishingBy event: RequestPhase.Event = .finish,
         with exchange: CompletedExchange, isInTask: Bool = true
     ) -> RequestState.NextWork {
-        var events: [PendingEvents.Entry] = []
-        let (work, finish) = box.withLock { state in
-            let result = state.nextWork(after: held, finishingBy: event, with: exchange, isInTask: isInTask)
-            state.pendingEvents.begin(&events)
-            return result
+        let (work, finish) = update {
+            $0.nextWork(after: held, finishingBy: event, with: exchange, isInTask: isInTask)
         }
-        if let finish { conclude(finish, exchange, &events) } else { post(&events) }
+        if let finish { conclude(finish, exchange) }
         return work
     }
 
     /// Performs the actions of the finish. Removes the request from the session, and resumes all awaiters.
-    private func conclude(
-        _ finish: RequestState.Finish, _ exchange: CompletedExchange, _ events: inout [PendingEvents.Entry]
-    ) {
+    private func conclude(_ finish: RequestState.Finish, _ exchange: CompletedExchange) {
         if let place = finish.place { context.forget(id, in: place) }
         receiver?.end(exchange.error)
         finish.deadlines.stop()
-        post(&events)
+        post(finish.events)
         finish.settings.followers.end()
         finish.deliveries.forEach { $0() }
     }

@@ -232,6 +232,7 @@ struct RequestState: ~Copyable {
     /// because releasing the last reference to a session ends the session.
     struct Finish: Sendable {
         let deliveries: Few<Delivery>
+        let events: [PendingEvents.Entry]
         let session: Session?
         let place: UInt64?
         let owner: (any Request)?
@@ -265,8 +266,8 @@ struct RequestState: ~Copyable {
         let (released, limits) = (settings, deadlines)
         (settings, deadlines) = (released.remains, Deadlines())
         let finish = Finish(
-            deliveries: deliveries, session: session.take(), place: place, owner: keptOwner.take(), settings: released,
-            deadlines: limits)
+            deliveries: deliveries, events: pendingEvents.begin(), session: session.take(), place: place,
+            owner: keptOwner.take(), settings: released, deadlines: limits)
         return (.finished(callsHandlers: queue.beginHandlers()), finish)
     }
 
