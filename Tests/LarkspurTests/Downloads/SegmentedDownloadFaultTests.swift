@@ -5,43 +5,13 @@ import Testing
 
 /// Segmented downloads from servers that break the rules, and downloads that are cancelled.
 @Suite("Faults of segmented downloads", .limited)
-struct SegmentedDownloadFaultTests {
-    private let folder: TemporaryFolder
-    private let log = TransportLog()
-    private let url = "http://h/files/archive.zip"
+struct SegmentedDownloadFaultTests: SegmentedDownloadSuite {
+    let folder: TemporaryFolder
+    let log = TransportLog()
+    let clock = LeapingClock()
     private let served = RangedFile()
-    private let clock = LeapingClock()
 
     init() throws { folder = try TemporaryFolder() }
-
-    private var target: URL { folder["a"] }
-    private var ranges: [String?] { log.requests.map { $0["Range"] } }
-
-    private func session(
-        answering answer: @escaping @Sendable (TransportRequest, Int) -> StubAnswer
-    ) -> Session {
-        let clock = clock
-        let configuration = SessionConfiguration {
-            $0.clock = clock
-            $0.headers = [:]
-        }
-        return log.session(configuration, answering: answer)
-    }
-
-    private func expectFile(_ served: RangedFile) throws {
-        #expect(try Data(contentsOf: target) == served.bytes)
-        #expect(try folder.contents == ["a"])
-    }
-
-    private func failure(of download: SegmentedDownload) async -> RequestError? {
-        do {
-            let file = try await download.value
-            Issue.record("a success: \(file)")
-            return nil
-        } catch {
-            return error as? RequestError
-        }
-    }
 
     /// Another version of the file, of the same length or shorter.
     private func other(isShorter: Bool = false) -> RangedFile {

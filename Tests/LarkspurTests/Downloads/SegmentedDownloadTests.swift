@@ -8,22 +8,13 @@ import Testing
 
 /// Downloads over several connections, from servers that keep to the rules.
 @Suite("Segmented downloads", .limited)
-struct SegmentedDownloadTests {
-    private let folder: TemporaryFolder
-    private let log = TransportLog()
-    private let url = "http://h/files/archive.zip"
+struct SegmentedDownloadTests: SegmentedDownloadSuite {
+    let folder: TemporaryFolder
+    let log = TransportLog()
+    let clock = LeapingClock()
     private let served = RangedFile()
-    private let clock = LeapingClock()
 
     init() throws { folder = try TemporaryFolder() }
-
-    private var target: URL { folder["a"] }
-    private var ranges: [String?] { log.requests.map { $0["Range"] } }
-
-    /// Returns a session with a clock that does not wait.
-    private func session(answering answer: @escaping @Sendable (TransportRequest, Int) -> StubAnswer) -> Session {
-        log.session(configuration(), answering: answer)
-    }
 
     /// Returns a session whose requests get the file.
     private func plain(_ configure: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
@@ -33,33 +24,12 @@ struct SegmentedDownloadTests {
         return log.session(configuration) { request, _ in served.answer(to: request) }
     }
 
-    private func configuration() -> SessionConfiguration {
-        let clock = clock
-        return SessionConfiguration {
-            $0.clock = clock
-            $0.headers = [:]
-        }
-    }
-
-    private func expectFile(_ served: RangedFile? = nil) throws {
-        #expect(try Data(contentsOf: target) == (served ?? self.served).bytes)
-        #expect(try folder.contents == ["a"])
-    }
+    private func expectFile() throws { try expectFile(served) }
 
     /// The requested ranges after the first request, in order.
     private var later: [Range<Int>] {
         log.requests.dropFirst().compactMap { RangedFile.range(of: $0, count: served.bytes.count) }
             .sorted { $0.lowerBound < $1.lowerBound }
-    }
-
-    private func failure(of download: SegmentedDownload) async -> RequestError? {
-        do {
-            let file = try await download.value
-            Issue.record("a success: \(file)")
-            return nil
-        } catch {
-            return error as? RequestError
-        }
     }
 
     // MARK: The division

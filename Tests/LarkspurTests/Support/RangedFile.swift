@@ -1,5 +1,7 @@
 import Larkspur
 import LarkspurTesting
+import TestSupport
+import Testing
 
 /// A file on a server that supports closed ranges, whose answers a stub returns.
 struct RangedFile: Sendable {
@@ -55,5 +57,46 @@ extension StubAnswer {
     /// Returns this answer, cut after so many chunks of its body, and then this step.
     func cut(after count: Int, _ end: Step = .fail(TransportError(.connectionLost))) -> StubAnswer {
         StubAnswer(Array(steps.prefix(1 + count)) + [end])
+    }
+}
+
+/// A suite of downloads to the file `a` of a folder.
+protocol SegmentedDownloadSuite {
+    var folder: TemporaryFolder { get }
+    var log: TransportLog { get }
+    /// A clock that does not wait.
+    var clock: LeapingClock { get }
+}
+
+extension SegmentedDownloadSuite {
+    var url: String { "http://h/files/archive.zip" }
+    var target: URL { folder["a"] }
+    /// The requested ranges, in the order of the requests.
+    var ranges: [String?] { log.requests.map { $0["Range"] } }
+
+    func configuration() -> SessionConfiguration {
+        SessionConfiguration {
+            $0.clock = clock
+            $0.headers = [:]
+        }
+    }
+
+    func session(answering answer: @escaping @Sendable (TransportRequest, Int) -> StubAnswer) -> Session {
+        log.session(configuration(), answering: answer)
+    }
+
+    func expectFile(_ served: RangedFile) throws {
+        #expect(try Data(contentsOf: target) == served.bytes)
+        #expect(try folder.contents == ["a"])
+    }
+
+    func failure(of download: SegmentedDownload) async -> RequestError? {
+        do {
+            let file = try await download.value
+            Issue.record("a success: \(file)")
+            return nil
+        } catch {
+            return error as? RequestError
+        }
     }
 }
