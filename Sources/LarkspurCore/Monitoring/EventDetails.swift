@@ -85,9 +85,8 @@ public struct SerializationEvent: Sendable {
         (self.valueType, self.duration, self.error) = (valueType, duration, error)
     }
 
-    init(_ exchange: CompletedExchange, _ response: any AnyObject & Sendable, error: RequestError? = nil) {
-        let box = response as? any SerializedBox
-        self.init(exchange, valueType: box?.valueType, duration: box?.duration ?? .zero, error: error)
+    init(_ exchange: CompletedExchange, _ response: any SerializedBox, error: RequestError? = nil) {
+        self.init(exchange, valueType: response.valueType, duration: response.duration, error: error)
     }
 }
 
@@ -147,6 +146,14 @@ public struct NetworkWaitEvent: Sendable, Hashable {
 // MARK: The values of streams
 
 extension RequestEvent {
+    /// Whether monitors with different limits or intervals receive different events.
+    var dependsOnReader: Bool {
+        switch self {
+        case .copyBody, .parse: true
+        default: false
+        }
+    }
+
     /// Returns the event as a monitor with this limit and interval receives it; nil if the monitor does not receive it.
     func cut(to bodyLimit: Int, _ parsingInterval: Int) -> RequestEvent? {
         switch self {

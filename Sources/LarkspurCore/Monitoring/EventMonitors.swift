@@ -22,7 +22,9 @@ public struct CompositeEventMonitor: EventMonitor {
 
     public func request(_ request: any Request, did event: RequestEvent) {
         for monitor in monitors {
-            if let event = event.cut(to: monitor.bodyLimit, monitor.parsingInterval) {
+            if !event.dependsOnReader {
+                monitor.request(request, did: event)
+            } else if let event = event.cut(to: monitor.bodyLimit, monitor.parsingInterval) {
                 monitor.request(request, did: event)
             }
         }

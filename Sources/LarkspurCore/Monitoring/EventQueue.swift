@@ -5,6 +5,7 @@ struct EventQueue {
     struct Entry: Sendable {
         let request: any Request
         var event: RequestEvent
+        var occurrence = Occurrence.inside
     }
 
     /// The place of an event among the events of its request.
@@ -64,22 +65,36 @@ struct EventQueue {
     var hasRoom: Bool { entries.count < Self.limit && bytes < Self.byteLimit / 2 }
 
     mutating func post(_ event: RequestEvent, from request: any Request, _ occurrence: Occurrence = .inside) {
-        let id = request.id
-        guard acceptsAll || admits(event, of: id, occurrence) else { return }
-        if isOfDroppedMessage(event, of: id) { return dropped += 1 }
-        if case .copyBody(let part) = event {
-            let size = part.bytes.count + Self.entrySize
+        var entry: Entry? = Entry(request: request, event: event, occurrence: occurrence)
+        post(&entry)
+    }
+
+    /// Adds an event, unless it is refused or dropped. Moves the event out of the variable, because copying an event
+    /// takes longer than the rest.
+    mutating func post(_ entry: inout Entry?) {
+        guard acceptsAll || entries.count < Self.limit && refused.isEmpty || admits(entry) else { return }
+        if !withoutMessage.isEmpty, isOfDroppedMessage(entry) { return dropped += 1 }
+        if let count = entry?.event.copiedBytes {
+            let size = count + Self.entrySize
             guard bytes + size <= Self.byteLimit else { return dropped += 1 }
             bytes += size
-        } else if entries.count >= Self.limit {
-            if acceptsAll ? event.isUnlimited : event.isOfStream {
-                if event.isMessage { withoutMessage.insert(id) }
-                return dropped += 1
-            }
-            if joins(event, of: id) { return }
+        } else if entries.count >= Self.limit, let full = entry, isDropped(full) {
+            return
         }
+        guard let entry = entry.take() else { return }
         if entries.isEmpty { entries.reserveCapacity(Self.firstCapacity) }
-        entries.append(Entry(request: request, event: event))
+        entries.append(entry)
+    }
+
+    /// Drops or merges an event of a body, while the queue is full. Returns false if the event has to be added.
+    private mutating func isDropped(_ entry: Entry) -> Bool {
+        let id = entry.request.id
+        if acceptsAll ? entry.event.isUnlimited : entry.event.isOfStream {
+            if entry.event.isMessage { withoutMessage.insert(id) }
+            dropped += 1
+            return true
+        }
+        return joins(entry.event, of: id)
     }
 
     /// Removes and returns all waiting events, and the numbers of requests refused and of events dropped since the last
@@ -91,8 +106,9 @@ struct EventQueue {
 
     /// Returns whether the event has the bytes of a dropped message. They come directly after the message, so any other
     /// event of a message, and the end of the request, ends the wait for them.
-    private mutating func isOfDroppedMessage(_ event: RequestEvent, of id: RequestID) -> Bool {
-        guard !withoutMessage.isEmpty else { return false }
+    private mutating func isOfDroppedMessage(_ entry: Entry?) -> Bool {
+        guard let entry else { return false }
+        let (event, id) = (entry.event, entry.request.id)
         switch event {
         case .copyBody(let part):
             switch part.message {
@@ -105,13 +121,15 @@ struct EventQueue {
         return false
     }
 
-    private mutating func admits(_ event: RequestEvent, of id: RequestID, _ occurrence: Occurrence) -> Bool {
-        if !refused.isEmpty, refused.contains(id) {
-            if case .finish = event { refused.remove(id) }
+    private mutating func admits(_ entry: Entry?) -> Bool {
+        guard let entry else { return false }
+        let id = entry.request.id
+        if refused.contains(id) {
+            if case .finish = entry.event { refused.remove(id) }
             return false
         }
         guard entries.count >= Self.limit else { return true }
-        switch occurrence {
+        switch entry.occurrence {
         case .first where id != admitted:
             refused.insert(id)
             missed += 1
@@ -147,6 +165,11 @@ struct EventQueue {
 }
 
 extension RequestEvent {
+    /// The size of a copied part of a body; nil for other events.
+    fileprivate var copiedBytes: Int? {
+        if case .copyBody(let part) = self { part.bytes.count } else { nil }
+    }
+
     /// Whether a hop can have any number of these events that are not merged.
     fileprivate var isUnlimited: Bool {
         switch self {

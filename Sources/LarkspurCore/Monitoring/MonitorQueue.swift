@@ -74,8 +74,17 @@ package final class MonitorQueue: Sendable {
     func post(
         _ event: RequestEvent, from request: any Request, _ occurrence: EventQueue.Occurrence = .inside
     ) {
-        guard let event = event.cut(to: bodyLimit, parsingInterval) else { return }
-        add { $0.queue.post(event, from: request, occurrence) }
+        var entry: EventQueue.Entry? = EventQueue.Entry(request: request, event: event, occurrence: occurrence)
+        post(&entry)
+    }
+
+    /// Adds an event, and moves it out of the variable.
+    func post(_ entry: inout EventQueue.Entry?) {
+        if entry?.event.dependsOnReader == true {
+            guard let cut = entry?.event.cut(to: bodyLimit, parsingInterval) else { return }
+            entry?.event = cut
+        }
+        add { $0.queue.post(&entry) }
     }
 
     package func postInvalidation(_ error: (any Error)?) {

@@ -5,10 +5,20 @@
 /// the changes: for example, it never gets the end of a hop before its beginning.
 struct PendingEvents {
     struct Entry: Sendable {
-        let event: RequestEvent
-        let request: any Request
-        let occurrence: EventQueue.Occurrence
-        let queues: [MonitorQueue]
+        /// The event; nil after the delivery.
+        private var event: EventQueue.Entry?
+        private let queues: [MonitorQueue]
+
+        init(_ event: EventQueue.Entry, for queues: [MonitorQueue]) { (self.event, self.queues) = (event, queues) }
+
+        /// Passes the event to the monitors. The last of them gets the event itself, and the others get copies.
+        mutating func deliver() {
+            for index in queues.indices.dropLast() {
+                var copy = event
+                queues[index].post(&copy)
+            }
+            queues.last?.post(&event)
+        }
     }
 
     private var entries: [Entry] = []
@@ -16,19 +26,22 @@ struct PendingEvents {
 
     mutating func add(_ entry: Entry) { entries.append(entry) }
 
-    /// Returns the events that the caller must deliver. If another thread is already delivering, that thread also
-    /// delivers the new events, and this call returns none.
-    mutating func begin() -> [Entry] {
-        guard !entries.isEmpty, !isBeingDelivered else { return [] }
+    /// Returns whether the caller must deliver events after unlocking. If another thread is already delivering, that
+    /// thread also delivers the new events.
+    mutating func begin() -> Bool {
+        guard !entries.isEmpty, !isBeingDelivered else { return false }
         isBeingDelivered = true
-        return next()
+        return true
     }
 
-    /// Returns the events that were added during a delivery. If there are none, the delivery ends.
-    mutating func next() -> [Entry] {
+    /// Moves the events to an empty array. If there are none, the delivery ends. The memory of the array is used for
+    /// later events.
+    ///
+    /// The array is a parameter and not a result, so that the caller has its only reference. Otherwise the delivery
+    /// would copy it.
+    mutating func next(_ events: inout [Entry]) {
         if entries.isEmpty { isBeingDelivered = false }
-        defer { entries = [] }
-        return entries
+        swap(&entries, &events)
     }
 }
 
@@ -50,16 +63,17 @@ extension RequestState {
         let isOutside = phase == .idle || keptOwner == nil
         pendingEvents.add(
             PendingEvents.Entry(
-                event: event(), request: owner, occurrence: isFirst ? .first : isOutside ? .outside : .inside,
-                queues: settings.content.monitors))
+                EventQueue.Entry(
+                    request: owner, event: event(), occurrence: isFirst ? .first : isOutside ? .outside : .inside),
+                for: settings.content.monitors))
     }
 }
 
 extension RequestCore {
     /// Changes the state, and delivers the events that the change has added.
     func update<Value: Sendable>(_ change: (inout RequestState) -> Value) -> Value {
-        let (value, events) = box.withLock { (change(&$0), $0.pendingEvents.begin()) }
-        post(events)
+        let (value, isDue) = box.withLock { (change(&$0), $0.pendingEvents.begin()) }
+        if isDue { deliverEvents() }
         return value
     }
 
@@ -70,23 +84,20 @@ extension RequestCore {
         update { $0.note(event, isLate: isLate) }
     }
 
-    func postNoted() { post(box.withLock { $0.pendingEvents.begin() }) }
-
-    @inline(__always)
-    func post(_ events: [PendingEvents.Entry]) {
-        if !events.isEmpty { deliver(events) }
+    func postNoted() {
+        if box.withLock({ $0.pendingEvents.begin() }) { deliverEvents() }
     }
 
-    private func deliver(_ first: [PendingEvents.Entry]) {
-        var events = first
-        while !events.isEmpty {
-            // An index, because an iterator would copy each entry.
-            for index in events.indices {
-                for queue in events[index].queues {
-                    queue.post(events[index].event, from: events[index].request, events[index].occurrence)
-                }
-            }
-            events = box.withLock { $0.pendingEvents.next() }
+    /// Delivers the events. The caller has called `PendingEvents.begin()` under the lock, and it has returned true.
+    @inline(never)
+    func deliverEvents() {
+        var events: [PendingEvents.Entry] = []
+        while true {
+            box.withLock { $0.pendingEvents.next(&events) }
+            if events.isEmpty { return }
+            for index in events.indices { events[index].deliver() }
+            // Released here, because a release must not run under the lock.
+            events.removeAll(keepingCapacity: true)
         }
     }
 }

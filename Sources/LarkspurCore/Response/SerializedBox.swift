@@ -1,5 +1,5 @@
 /// The type of a type-erased response and the duration of its serializer, for monitors.
-protocol SerializedBox {
+protocol SerializedBox: AnyObject, Sendable {
     var valueType: any Any.Type { get }
     var duration: Duration { get }
 }

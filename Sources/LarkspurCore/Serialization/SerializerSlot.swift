@@ -1,6 +1,6 @@
 /// A type-erased response: a `ValueBox` or a `FailureBox`. Only the serializer and its awaiters know the type of the
 /// value.
-typealias AnyResponse = any AnyObject & Sendable
+typealias AnyResponse = any SerializedBox
 
 /// A serializer's response and the index of its slot. The request delivers the response after the last of the request's
 /// serializers has ended.
@@ -97,7 +97,7 @@ struct SerializerJob: Sendable {
 
 /// A successful response, stored as an `AnyResponse`. It stores the parts of the response and no `DataResponse`,
 /// because destroying a value of that generic type needs a type lookup each time.
-private final class ValueBox<Value: Sendable>: SerializedBox, Sendable {
+private final class ValueBox<Value: Sendable>: SerializedBox {
     let exchange: CompletedExchange
     let value: Value
     let duration: Duration
@@ -110,7 +110,7 @@ private final class ValueBox<Value: Sendable>: SerializedBox, Sendable {
 }
 
 /// A failed response, which any value's type can read.
-private final class FailureBox: SerializedBox, Sendable {
+private final class FailureBox: SerializedBox {
     let exchange: CompletedExchange
     let error: RequestError
     let duration: Duration

@@ -40,7 +40,7 @@ extension RequestCore {
             for: final, id: context.registerTask(of: self), delegate: session.delegate)
         channel?.connect { task.allow(upTo: $0) }
         let sink = channel.map(BodySink.channel) ?? .memory(Data())
-        let beginning = box.withLock { state in
+        let beginning = update { state in
             state.begin(HopProgress(task, kept, sink, waiter, isGated: isGated, draft: draft), sending: sent)
         }
         return act(on: beginning, of: task, sending: sent)
@@ -50,7 +50,6 @@ extension RequestCore {
     private func act(
         on beginning: RequestState.HopBeginning, of task: any TransportTask, sending sent: OutgoingRequest
     ) -> RequestPhase.Verdict {
-        post(beginning.events)
         guard beginning.verdict == .proceed else {
             context.remove(task.id)
             task.cancel()
@@ -107,7 +106,7 @@ extension RequestCore {
 
     /// Handles an event of the transport, on the transport's thread.
     package func receive(_ event: TransportEvent, for id: TransportTaskID) {
-        let (action, events, news) = box.withLock { state in
+        let (action, isDue, news) = box.withLock { state in
             (state.receive(event, for: id), state.pendingEvents.begin(), state.news(of: event, for: id))
         }
         // Before the event, so that who learns of the wait finds that the time stands still.
@@ -115,7 +114,7 @@ extension RequestCore {
         if case .metrics(let metrics) = event, metrics.repetitions > 0 {
             context.retryAccount?.charge(metrics.repetitions)
         }
-        post(events)
+        if isDue { deliverEvents() }
         if let news { tell(news) }
         switch action {
         case .none: break

@@ -279,7 +279,7 @@ package final class RequestCore: Sendable {
         if let place = finish.place { context.forget(id, in: place) }
         receiver?.end(exchange.error)
         finish.deadlines.stop()
-        post(finish.events)
+        if finish.deliversEvents { deliverEvents() }
         finish.settings.followers.end()
         finish.deliveries.forEach { $0() }
     }

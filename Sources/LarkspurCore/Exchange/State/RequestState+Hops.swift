@@ -17,7 +17,6 @@ extension RequestState {
     /// The actions that follow the beginning of a hop, after unlocking.
     struct HopBeginning: Sendable {
         let verdict: RequestPhase.Verdict
-        let events: [PendingEvents.Entry]
         let followers: [Follower<OutgoingRequest>]
         let step: PaceStep?
     }
@@ -31,8 +30,7 @@ extension RequestState {
         let step = verdict == .proceed ? nextPaceStep(after: nil) : nil
         if verdict == .proceed { noteBeginning(of: sent) }
         return HopBeginning(
-            verdict: verdict, events: pendingEvents.begin(), followers: settings.content.followers.requests,
-            step: step)
+            verdict: verdict, followers: settings.content.followers.requests, step: step)
     }
 
     /// Whether the body of the last hop is still needed: the request was not cancelled, and the hop has not failed.

@@ -232,7 +232,7 @@ struct RequestState: ~Copyable {
     /// because releasing the last reference to a session ends the session.
     struct Finish: Sendable {
         let deliveries: Few<Delivery>
-        let events: [PendingEvents.Entry]
+        let deliversEvents: Bool
         let session: Session?
         let place: UInt64?
         let owner: (any Request)?
@@ -266,7 +266,7 @@ struct RequestState: ~Copyable {
         let (released, limits) = (settings, deadlines)
         (settings, deadlines) = (released.remains, Deadlines())
         let finish = Finish(
-            deliveries: deliveries, events: pendingEvents.begin(), session: session.take(), place: place,
+            deliveries: deliveries, deliversEvents: pendingEvents.begin(), session: session.take(), place: place,
             owner: keptOwner.take(), settings: released, deadlines: limits)
         return (.finished(callsHandlers: queue.beginHandlers()), finish)
     }
