@@ -9,13 +9,17 @@ final class HARCollector: Sendable {
         /// The callers that wait for the last events of requests.
         var waiters: [(requests: Set<ObjectIdentifier>, continuation: CheckedContinuation<Void, Never>)] = []
 
-        /// Removes a request, and returns the callers that have no other request to wait for.
-        mutating func remove(_ request: ObjectIdentifier) -> [CheckedContinuation<Void, Never>] {
-            exchanges[request] = nil
-            guard !waiters.isEmpty else { return [] }
+        /// Removes a request, and returns the callers that have no other request to wait for. The exchange is released
+        /// outside of the lock, because it may have the last reference to its request.
+        mutating func remove(
+            _ request: ObjectIdentifier
+        ) -> (exchange: HARExchange?, waiters: [CheckedContinuation<Void, Never>]) {
+            guard !isClosed else { return (nil, []) }
+            let exchange = exchanges.removeValue(forKey: request)
+            guard !waiters.isEmpty else { return (exchange, []) }
             for index in waiters.indices { waiters[index].requests.remove(request) }
             defer { waiters.removeAll { $0.requests.isEmpty } }
-            return waiters.filter(\.requests.isEmpty).map(\.continuation)
+            return (exchange, waiters.filter(\.requests.isEmpty).map(\.continuation))
         }
     }
 
@@ -28,7 +32,7 @@ final class HARCollector: Sendable {
     func receive(_ event: RequestEvent, of request: any Request) -> HARExchange.Ended? {
         let key = ObjectIdentifier(request)
         if case .finish = event {
-            for waiter in state.withLock({ $0.isClosed ? [] : $0.remove(key) }) { waiter.resume() }
+            for waiter in state.withLock({ $0.remove(key) }).waiters { waiter.resume() }
             return nil
         }
         return state.withLock { state in
@@ -62,6 +66,8 @@ final class HARCollector: Sendable {
             }
             if isOver { continuation.resume() }
         }
+        // Until here no other request can have the identifier of one of these.
+        withExtendedLifetime(requests) {}
     }
 
     /// The hops in flight, as if they ended now.
@@ -69,13 +75,15 @@ final class HARCollector: Sendable {
 
     /// Returns the hops in flight, as if they ended now, and ignores all further events.
     func close() -> [HARExchange.Ended] {
-        let (open, waiters) = state.withLock { state in
+        let (exchanges, open, waiters) = state.withLock { state in
             state.isClosed = true
             // The events for which these callers wait are ignored from now on.
             defer { (state.exchanges, state.waiters) = ([:], []) }
-            return (state.exchanges.values.compactMap(\.endedHop), state.waiters.map(\.continuation))
+            let exchanges = state.exchanges
+            return (exchanges, exchanges.values.compactMap(\.endedHop), state.waiters.map(\.continuation))
         }
         for waiter in waiters { waiter.resume() }
+        withExtendedLifetime(exchanges) {}  // they are released outside of the lock
         return open
     }
 }

@@ -60,7 +60,7 @@ final class HARExchange {
     private(set) var hop: Hop?
     /// Messages that were accepted for sending before the hop has begun.
     private var early: [Message] = []
-    /// The number of bytes of messages.
+    /// The number of bytes of the messages in the next entry.
     private var content = 0
     /// Whether messages are left out, because there are too many.
     private var isFull = false
@@ -79,6 +79,7 @@ final class HARExchange {
         case .beginHop(let request):
             hopNumber += 1
             hop = Hop(request: request, start: Date(), messages: early)
+            content = early.reduce(0) { $0 + ($1.bytes?.count ?? 0) }
             (early, isFull) = ([], false)
         case .endHop: _ = endHop()
         case .receiveHead(let head): hop?.head = head

@@ -62,6 +62,23 @@ struct HARContentTests {
         #expect(messages.count == 10_000 && messages.allSatisfy { $0.bytes == nil && !$0.isText })
     }
 
+    @Test("Each connection of a WebSocket has the limit for the bytes of its messages")
+    func limitOfEachConnection() async throws {
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let request = await session.request("http://h/", startsAutomatically: false)
+        let exchange = HARExchange(request, bodyLimit: 1)
+        let byte = BodyPart(of: .receivedMessage(isText: false), offset: 0, bytes: Data(count: 1))
+        for _ in 0..<2 {
+            exchange.receive(.beginHop(try OutgoingRequest("http://h/")))
+            for _ in 0..<17 {
+                exchange.receive(.webSocket(.receiveMessage(1)))
+                exchange.receive(.copyBody(byte))
+            }
+            let messages = try #require(exchange.endHop()?.hop.messages)
+            #expect(messages.map { $0.bytes?.count } == Array(repeating: 1, count: 16) + [nil])
+        }
+    }
+
     @Test("A hop begins after the end of the hop before it, however late the recorder receives the events")
     func starts() async throws {
         let session = Session(transport: StubTransport { _ in .text("x") })
