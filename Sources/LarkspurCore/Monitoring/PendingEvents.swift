@@ -21,10 +21,13 @@ struct PendingEvents {
         }
     }
 
+    /// The largest number of events whose memory the request keeps.
+    static let keptCapacity = 16
+
     private var entries: [Entry] = []
     private var isBeingDelivered = false
 
-    mutating func add(_ entry: Entry) { entries.append(entry) }
+    mutating func add(_ entry: consuming Entry) { entries.append(entry) }
 
     /// Returns whether the caller must deliver events after unlocking. If another thread is already delivering, that
     /// thread also delivers the new events.
@@ -96,8 +99,8 @@ extension RequestCore {
             box.withLock { $0.pendingEvents.next(&events) }
             if events.isEmpty { return }
             for index in events.indices { events[index].deliver() }
-            // Released here, because a release must not run under the lock.
-            events.removeAll(keepingCapacity: true)
+            // Released here, because a release must not run under the lock. The memory of many events is given back.
+            events.removeAll(keepingCapacity: events.capacity <= PendingEvents.keptCapacity)
         }
     }
 }
