@@ -4,7 +4,8 @@
 ///
 /// Validators check the response's head before the first byte is delivered. While a reader is slow, the server waits
 /// (back pressure). The request is cancelled when its last reader leaves the loop or is cancelled. Retries stop once
-/// the first byte has been delivered, so readers never see the start of a body twice.
+/// the first byte has been delivered, so readers never see the start of a body twice, and once ``response()`` has
+/// returned, so the bytes belong to its head.
 ///
 /// See <doc:Streams>.
 public final class DataStreamRequest: Request {

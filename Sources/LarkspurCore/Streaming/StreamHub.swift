@@ -1,8 +1,8 @@
 /// A hub that delivers a body to any number of readers, at the speed of the slowest reader.
 ///
 /// A reader gets the bytes that arrive after its registration. The body waits for the first reader. When all readers
-/// have left, the rest of the body is discarded. After the first byte was delivered, the request is not retried,
-/// because its readers would get the start of the body twice.
+/// have left, the rest of the body is discarded. After the first byte was delivered, or a task has got the head, the
+/// request is not retried: its readers would get the start of the body twice, or a body that is not of this head.
 final class StreamHub: BodyReceiver {
     /// A reader's channel, and the position in the body up to which it has room.
     private struct Reader {
@@ -130,12 +130,16 @@ final class StreamHub: BodyReceiver {
     var preparesRequests: Bool { false }
     var canBeginAgain: Bool { sent == 0 }
 
+    func retriers(among interceptors: [any RequestInterceptor]) -> [any RequestInterceptor] {
+        canBeginAgain && opening.reopen() ? interceptors : []
+    }
+
     var isPrompt: Bool { true }
 
     func begin(_ exchange: CompletedExchange) { beginAtOnce(exchange) }
 
     func beginAtOnce(_ exchange: CompletedExchange) {
-        if let head = exchange.head { opening.settle(.success(head)) }
+        if let head = exchange.head { opening.settle(head) }
     }
 
     func receive(_ bytes: Data) async {
@@ -198,7 +202,7 @@ final class StreamHub: BodyReceiver {
             return (state.readers.values.map(\.channel), error, state.takeContinuation())
         }
         for channel in channels { channel.end(error) }
-        opening.settle(.failure(error ?? .requestCancelled))
+        opening.end(error)
         continuation?()
     }
 }

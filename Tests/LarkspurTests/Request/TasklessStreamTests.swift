@@ -198,6 +198,78 @@ import Testing
             #expect(request.handle.core.read { $0.phase } == .finished)
         }
 
+        // MARK: Retries between the head and the first byte
+
+        private func retried(over transport: HeldTransport) async -> DataStreamRequest {
+            await Session(transport: transport).streamRequest(
+                Self.url, interceptor: Interceptor(retry: { _, _, _ in .retry }))
+        }
+
+        private func data(of response: DataStreamResponse) async throws -> Data {
+            try await response.bytes.reduce(into: Data()) { $0 += $1 }
+        }
+
+        private func head(tagged tag: String) -> TransportEvent { head(200, HTTPHeader(name: "ETag", value: tag)) }
+
+        @Test("A stream whose head was returned is not retried, because the bytes must belong to this head")
+        func headTaken() async throws {
+            let request = await retried(over: transport)
+            let hop = try await begin(request)
+            async let opening = request.response()
+            hop.receive(head(tagged: "1"))
+            let response = try await opening
+            hop.finish(TransportError(.connectionLost))
+            let error = await #expect(throws: RequestError.self) { for try await _ in response.bytes {} }
+            #expect(response.headers["ETag"] == "1" && error?.code == .connectionLost)
+            #expect(request.attempts.count == 1)
+        }
+
+        @Test("If a stream is retried after its head, the head of the last attempt is returned")
+        func headOfLastAttempt() async throws {
+            var hops = transport.hops
+            let request = await retried(over: transport)
+            request.resume()
+            let first = try #require(await hops.next())
+            first.receive(head(tagged: "1"))
+            first.finish(TransportError(.connectionLost))
+            let second = try #require(await hops.next())
+            async let opening = request.response()
+            second.receive(head(tagged: "2"), .body(Self.chunk))
+            second.finish(nil)
+            let response = try await opening
+            #expect(response.headers["ETag"] == "2")
+            #expect(try await data(of: response) == Self.chunk)
+        }
+
+        @Test("R4: if the loss of a connection races the wait for a head, the bytes belong to the returned head")
+        func headRace() async throws {
+            for _ in 0..<50 {
+                let transport = HeldTransport()
+                let request = await retried(over: transport)
+                request.resume()
+                var hops = transport.hops
+                let first = try #require(await hops.next())
+                first.receive(head(tagged: "1"))
+                let loss = Task.detached { first.finish(TransportError(.connectionLost)) }
+                let opening = Task.detached { try await request.response() }
+                let second = Task.detached {
+                    var hops = transport.hops
+                    guard let second = await hops.next() else { return }
+                    second.receive(self.head(tagged: "2"), .body(Self.chunk))
+                    second.finish(nil)
+                }
+                let response = try await opening.value
+                if response.headers["ETag"] == "1" {
+                    await #expect(throws: RequestError.self) { try await data(of: response) }
+                    second.cancel()
+                } else {
+                    #expect(try await data(of: response) == Self.chunk)
+                }
+                await loss.value
+                await second.value
+            }
+        }
+
         @Test("The request object is released after its end, which its own reader has delivered")
         func released() async throws {
             weak var request: DataStreamRequest?
